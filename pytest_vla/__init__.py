@@ -1,0 +1,26 @@
+"""Benchmarks of robot policies as pytest suites."""
+
+from pytest_vla._version import __version__
+from pytest_vla.benchmark import benchmark
+from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
+from pytest_vla.rollout import rollout
+from pytest_vla.suite import Requirement, Suite, SuiteError, Termination, get_suite, register, suite_names
+
+__all__ = [
+    "EpisodeKey",
+    "Policy",
+    "PolicyError",
+    "PolicySpec",
+    "Requirement",
+    "Result",
+    "Suite",
+    "SuiteError",
+    "Termination",
+    "__version__",
+    "benchmark",
+    "get_suite",
+    "register",
+    "rollout",
+    "suite_names",
+]

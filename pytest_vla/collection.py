@@ -1,0 +1,183 @@
+"""Which files, benchmarks and episodes this invocation is about: from options and marks to pytest parameters."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+from pytest_vla.benchmark import MARK, Benchmark
+from pytest_vla.episode import EpisodeKey
+from pytest_vla.options import Settings
+from pytest_vla.report.runfile import Key
+from pytest_vla.suggest import unknown
+from pytest_vla.suite import Suite, SuiteError, get_suite, get_suites, shipped_test_modules, suite_names
+
+DEFAULT_EPISODES = 10
+
+_USES_PYTEST_VLA = re.compile(rb"\bpytest_vla\b")
+_DEFINES_A_BENCHMARK = re.compile(rb"\b(benchmark|hunt)\s*\(")
+
+
+def wrong_name(settings: Settings, known: Sequence[str], suites: Sequence[Suite]) -> str | None:
+    """The message for the first suite, task or partition in the options that does not exist, if there is one."""
+    for name in settings.suite:
+        if name not in known:
+            return f"--vla-suite: {unknown('suite', name, known)}"
+    where = f"in {', '.join(suite.name for suite in suites)}"
+    for kind, names, existing in (
+        ("task", settings.task, [task for suite in suites for task in suite.tasks()]),
+        ("partition", settings.partition, [partition for suite in suites for partition in suite.partitions()]),
+    ):
+        for name in names:
+            if name not in existing:
+                return f"--vla-{kind}: {unknown(kind, name, list(dict.fromkeys(existing)), where)}"
+    return None
+
+
+def check_before_collection(settings: Settings, own_files: bool) -> None:
+    """Wrong names are usage errors at once, except where test files of the user's own may define a suite."""
+    if own_files:
+        return
+    known = suite_names()
+    suites = get_suites([name for name in settings.suite if name in known])
+    _refuse(wrong_name(settings, known, suites))
+
+
+def check_after_collection(settings: Settings, asked: list[Benchmark]) -> None:
+    """With the user's own files collected, their suites are known too."""
+    if settings.policy is None:
+        return
+    suites = [get_suite(name) for name in dict.fromkeys(benchmark.suite for benchmark in asked)]
+    chosen = [suite for suite in suites if not settings.suite or suite.name in settings.suite]
+    _refuse(wrong_name(settings, suite_names(), chosen or suites) if suites or settings.suite else None)
+
+
+def _refuse(message: str | None) -> None:
+    if message:
+        raise pytest.UsageError(message)
+
+
+def default_files(config: pytest.Config, settings: Settings) -> list[str]:
+    """What to run when no path was typed.
+
+    The user's own benchmark files come first, next to the shipped suites that --vla-suite names; without any of their
+    own, all shipped suites.
+    """
+    own = list(_benchmark_files(config))
+    named = [name for name in settings.suite if name in suite_names()]
+    suites = get_suites(named) if named or not (own or settings.suite) else []
+    shipped = [suite.test_file for suite in suites]
+    return [str(path) for path in dict.fromkeys([*own, *filter(None, shipped)])]
+
+
+def use_files(config: pytest.Config, files: Sequence[str]) -> None:
+    """Make pytest collect these files as if they had been typed.
+
+    Installed suites go by module name: their path would move the root folder away from where the user works.
+    """
+    shipped = shipped_test_modules()
+    config.args = [shipped.get(path, path) if _is_outside(config, path) else path for path in files]
+    config.option.pyargs = True
+
+
+def _is_outside(config: pytest.Config, path: str) -> bool:
+    return not Path(path).is_relative_to(config.rootpath)
+
+
+def _benchmark_files(config: pytest.Config) -> Iterator[Path]:
+    """Test files under pytest's default location that define benchmarks: found by reading, never by importing."""
+    patterns, skipped = config.getini("python_files"), config.getini("norecursedirs")
+    for root in map(Path, config.args):
+        for folder, subfolders, files in os.walk(config.invocation_params.dir / root):
+            subfolders[:] = sorted(
+                name
+                for name in subfolders
+                if not any(fnmatch(name, pattern) for pattern in skipped)
+                and name != "__pycache__"
+                and not (Path(folder) / name / "pyvenv.cfg").exists()
+            )
+            for name in sorted(files):
+                if any(fnmatch(name, pattern) for pattern in patterns):
+                    path = Path(folder) / name
+                    content = path.read_bytes()
+                    if _USES_PYTEST_VLA.search(content) and _DEFINES_A_BENCHMARK.search(content):
+                        yield path.resolve()
+
+
+def benchmark_of(function: pytest.Item) -> Benchmark | None:
+    """What `@vla.benchmark` asked of this test function, if it is one."""
+    mark = function.get_closest_marker(MARK)
+    return mark.args[0] if mark and mark.args and isinstance(mark.args[0], Benchmark) else None
+
+
+def parametrize(metafunc: pytest.Metafunc, asked: Benchmark, settings: Settings, done: frozenset[Key]) -> None:
+    """Give a benchmark function one item per episode that was asked for and is not done yet."""
+    if "episode" not in metafunc.fixturenames:
+        raise pytest.UsageError(
+            f"{metafunc.definition.nodeid}: a benchmark function must take the fixtures policy, env and episode"
+        )
+    episodes = [key for key in episodes_of(asked, settings) if _done_key(key) not in done]
+    metafunc.parametrize("episode", episodes, ids=[key.id for key in episodes])
+
+
+def episodes_of(asked: Benchmark, settings: Settings) -> list[EpisodeKey]:
+    """The episodes of one benchmark function under the options, task by task."""
+    if settings.suite and asked.suite not in settings.suite:
+        return []
+    try:
+        suite = get_suite(asked.suite)
+        cells = suite.select(asked.tasks, asked.partitions or _known(settings.partition, suite.partitions()))
+    except SuiteError as error:
+        raise pytest.UsageError(str(error)) from None
+    if settings.task:
+        cells = [cell for cell in cells if cell[0] in settings.task]
+    if settings.partition:
+        cells = [cell for cell in cells if cell[1] in settings.partition]
+    count = next(n for n in (settings.episodes, asked.episodes, DEFAULT_EPISODES) if n is not None)
+    indices = range(settings.first_episode, settings.first_episode + count)
+    return [
+        suite.episode(task, partition, index) for task, partition in _task_by_task(suite, cells) for index in indices
+    ]
+
+
+def _known(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    return [name for name in names if name in set(known)]
+
+
+def _task_by_task(suite: Suite, cells: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Cells of one task next to each other: a worker keeps its environment."""
+    order = {task: number for number, task in enumerate(suite.tasks())}
+    return sorted(cells, key=lambda cell: order[cell[0]])
+
+
+def _done_key(key: EpisodeKey) -> Key:
+    return (key.suite, key.task, key.partition, key.index, key.perturbation)
+
+
+def drop_empty(items: list[pytest.Item]) -> None:
+    """A benchmark without episodes here (another suite was asked for, or all are done) leaves no item behind."""
+    items[:] = [item for item in items if episode_of(item) is not None or benchmark_of(item) is None]
+
+
+def check_unique(items: list[pytest.Item]) -> None:
+    """An episode is measured once: two functions that collect the same key would overwrite each other's result."""
+    seen: dict[EpisodeKey, str] = {}
+    for item in items:
+        key = episode_of(item)
+        if key is None:
+            continue
+        other = seen.setdefault(key, item.nodeid)
+        if other != item.nodeid:
+            raise pytest.UsageError(f"episode {key} is collected twice: by {other} and by {item.nodeid}")
+
+
+def episode_of(item: pytest.Item) -> EpisodeKey | None:
+    """The episode of a benchmark item."""
+    callspec = getattr(item, "callspec", None)
+    value = callspec.params.get("episode") if callspec is not None else None
+    return value if isinstance(value, EpisodeKey) else None

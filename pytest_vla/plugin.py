@@ -1,0 +1,235 @@
+"""The pytest plugin: hooks and fixtures, each a few lines that call into a room of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+# All of these are light: numpy, gymnasium, torch and the simulators are imported where an episode needs them.
+from pytest_vla.benchmark import Benchmark
+from pytest_vla.collection import (
+    benchmark_of,
+    check_after_collection,
+    check_before_collection,
+    check_unique,
+    default_files,
+    drop_empty,
+    episode_of,
+    parametrize,
+    use_files,
+)
+from pytest_vla.episode import EpisodeKey
+from pytest_vla.execution import Execution, decorate, junit_properties, result_of, start_report, suite_of
+from pytest_vla.options import add_options, read_settings
+from pytest_vla.policies import Policy
+from pytest_vla.recorder import Recorder, is_worker, keys_from_worker
+from pytest_vla.suite import shipped_test_modules
+
+if TYPE_CHECKING:
+    import gymnasium
+
+EXECUTION: pytest.StashKey[Execution] = pytest.StashKey()
+ASKED: pytest.StashKey[list[Benchmark]] = pytest.StashKey()
+RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the --vla-* options."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the settings, and choose what to run when no path was typed."""
+    config.addinivalue_line("markers", "vla(benchmark): an episode of a pytest-vla suite; set by @vla.benchmark")
+    settings = read_settings(config)
+    config.stash[EXECUTION] = Execution(settings, is_worker(config))
+    config.stash[ASKED] = []
+    if config.pluginmanager.hasplugin("xdist"):
+        config.pluginmanager.register(XdistHooks(), "vla-xdist")
+    if config.option.help or not (settings.policy or settings.suite):
+        return
+    typed = config.args_source is pytest.Config.ArgsSource.ARGS
+    files = config.args if typed else default_files(config, settings)
+    if not is_worker(config):
+        check_before_collection(settings, own_files=typed or any(not _is_shipped(path) for path in files))
+    if not typed:
+        use_files(config, files)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """On the controller: load the policy and open the run file before any worker exists."""
+    config = session.config
+    settings = config.stash[EXECUTION].settings
+    if settings.policy is None or is_worker(config) or config.option.collectonly:
+        return
+    recorder = config.stash[RECORDER] = Recorder.start(config, settings)
+    config.pluginmanager.register(recorder, "vla-recorder")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say which policy is tested and where the results go."""
+    recorder = config.stash.get(RECORDER, None)
+    if recorder is None:
+        return None
+    resumed = f", resuming after {len(recorder.done)} episodes" if recorder.done else ""
+    return f"vla: policy {recorder.source.text} ({recorder.source.digest[:19]}), run {recorder.writer.path}{resumed}"
+
+
+def pytest_pycollect_makemodule(module_path: Any, parent: pytest.Collector) -> pytest.Module | None:
+    """Give a suite that is installed far from here the same short node ids as in a checkout."""
+    if not _is_shipped(module_path) or module_path.is_relative_to(parent.config.rootpath):
+        return None
+    name = module_path.parent.name
+    return pytest.Module.from_parent(parent, path=module_path, nodeid=f"suites/{name}/{module_path.name}")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Turn a benchmark function into one item per episode."""
+    asked = benchmark_of(metafunc.definition)
+    if asked is not None:
+        metafunc.config.stash[ASKED].append(asked)
+        parametrize(metafunc, asked, metafunc.config.stash[EXECUTION].settings, _done(metafunc.config))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Drop benchmarks that have nothing to run here; refuse to measure one episode twice."""
+    try:
+        check_after_collection(config.stash[EXECUTION].settings, config.stash[ASKED])
+        drop_empty(items)
+        check_unique(items)
+    except pytest.UsageError as error:
+        if not is_worker(config):
+            raise
+        config.workeroutput["vla_usage_error"] = str(error)  # type: ignore[attr-defined]
+        items.clear()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Without xdist the plan is known here."""
+    recorder = session.config.stash.get(RECORDER, None)
+    if recorder is not None and session.items:
+        recorder.planned(sum(episode_of(item) is not None for item in session.items))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Tell the controller which episode begins, and listen for its result."""
+    episode = episode_of(item)
+    if episode is None:
+        return (yield)
+    item.ihook.pytest_runtest_logreport(report=start_report(item, episode))
+    with item.config.stash[EXECUTION].watching(item):
+        return (yield)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what cannot run here, with the command that changes that."""
+    episode = episode_of(item)
+    if episode is not None:
+        reason = item.config.stash[EXECUTION].skip_reason(suite_of(episode))
+        if reason:
+            pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Attach the result of an episode to the report that crosses to the controller."""
+    episode = episode_of(item)
+    result = result_of(item, call) if episode is not None else None
+    if result is not None:
+        item.user_properties += junit_properties(result)
+    report: pytest.TestReport = yield  # type: ignore[assignment]
+    if episode is not None and result is not None:
+        decorate(report, item, result)
+        if result.outcome == "error" and result.reason != "policy_error":
+            item.config.stash[EXECUTION].drop_env(suite_of(episode), episode.task)
+    return report  # type: ignore[return-value]
+
+
+def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[str, str, Any] | None:
+    """Solved, unsolved and error are categories of their own; the progress line stands in for letters."""
+    record = getattr(report, "vla", None)
+    if record is None:
+        return None
+    outcome = record["outcome"] if report.failed or record["outcome"] == "solved" else "passed"
+    if report.failed and outcome == "solved":
+        return None  # solved, but the test asserted something more
+    recorder = config.stash.get(RECORDER, None)
+    if recorder is not None and recorder.live.active:
+        return outcome, "", ""
+    letter, color = {"solved": (".", "green"), "passed": (".", "green"), "unsolved": ("u", "yellow")}.get(
+        outcome, ("E", "red")
+    )
+    return outcome, letter, (outcome.upper(), {color: True})
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Close the simulators of this process."""
+    session.config.stash[EXECUTION].close()
+
+
+class XdistHooks:
+    """What only exists with pytest-xdist."""
+
+    def pytest_configure_node(self, node: Any) -> None:
+        """Workers and their replacements all collect the same: the controller says what is done already."""
+        node.workerinput["vla_done"] = [list(key) for key in sorted(_done(node.config))]
+
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
+        recorder = node.config.stash.get(RECORDER, None)
+        if recorder is not None and ids and not recorder.live.total:
+            recorder.planned(len(ids))
+
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        recorder = node.config.stash.get(RECORDER, None)
+        message = (getattr(node, "workeroutput", None) or {}).get("vla_usage_error")
+        if recorder is not None and message:
+            recorder.usage_error = message
+
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: Any) -> None:
+        recorder = sched.config.stash.get(RECORDER, None)
+        if recorder is not None:
+            recorder.crashed(report)
+
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Work stealing is what suits episodes of unequal length; an explicit --dist still wins."""
+        typed = any(str(arg).startswith("--dist") for arg in config.invocation_params.args)
+        if typed or config.getvalue("dist") != "load" or config.stash.get(RECORDER, None) is None:
+            return None
+        from xdist.scheduler import WorkStealingScheduling
+
+        return WorkStealingScheduling(config, log)
+
+
+@pytest.fixture
+def episode(request: pytest.FixtureRequest) -> EpisodeKey:
+    """The episode of this item. `@vla.benchmark` provides it."""
+    raise pytest.UsageError(f"{request.node.nodeid} uses the fixtures of pytest-vla without @vla.benchmark(SUITE)")
+
+
+@pytest.fixture
+def env(request: pytest.FixtureRequest, episode: EpisodeKey) -> gymnasium.Env[Any, Any]:
+    """An environment of the episode's suite, kept between items of a worker; `rollout` resets it."""
+    return request.config.stash[EXECUTION].env_for(suite_of(episode), episode.task)
+
+
+@pytest.fixture
+def policy(request: pytest.FixtureRequest, env: gymnasium.Env[Any, Any], episode: EpisodeKey) -> Policy:
+    """The policy under test, as named by --vla-policy."""
+    return request.config.stash[EXECUTION].policy_for(suite_of(episode), env)
+
+
+def _done(config: pytest.Config) -> frozenset[Any]:
+    """Episodes that a resumed run has already, the same in every process."""
+    if hasattr(config, "workerinput"):
+        return keys_from_worker(config.workerinput["vla_done"])
+    recorder = config.stash.get(RECORDER, None)
+    return recorder.done if recorder is not None else frozenset()
+
+
+def _is_shipped(path: Any) -> bool:
+    return str(path) in shipped_test_modules()

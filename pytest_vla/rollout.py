@@ -1,0 +1,172 @@
+"""The observe, act, step loop of one episode: its termination protocol, its limits, and why it ended."""
+
+from __future__ import annotations
+
+import hashlib
+import traceback
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from pytest_vla.deadline import DeadlineExceeded, deadline
+from pytest_vla.episode import EpisodeKey, Outcome, Result
+from pytest_vla.policies.base import PolicyError
+from pytest_vla.suite import Suite, Termination, get_suite
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from pytest_vla.policies.base import Policy
+
+DEFAULT_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the running pytest item wants of a rollout: its time limit, and to hear of the result."""
+
+    timeout: float = DEFAULT_TIMEOUT_S
+    on_result: Callable[[Result], None] = lambda result: None
+
+
+surroundings: ContextVar[Surroundings] = ContextVar("surroundings", default=Surroundings())  # noqa: B039
+
+
+class EpisodeError(Exception):
+    """An episode ended for a reason that is nobody's measurement; `reason` is one of ERROR_REASONS."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+def rollout(
+    policy: Policy,
+    env: gymnasium.Env[Any, Any],
+    episode: EpisodeKey,
+    perturbation: str | None = None,
+    *,
+    timeout: float | None = None,
+) -> Result:
+    """Run one episode from its key to its result.
+
+    Args:
+        policy: what acts; it is asked with a batch of one.
+        env: an environment of the episode's suite, in any state: it is reset here.
+        episode: the key; it alone determines the scene.
+        perturbation: applied in place of the key's own.
+        timeout: wall-clock seconds the episode may take; None takes the run's `--vla-timeout`.
+
+    Returns:
+        A Result that is true when the task was solved. Nothing a policy or a simulator raises escapes: it becomes
+        an error result with a reason.
+    """
+    if perturbation is not None:
+        episode = replace(episode, perturbation=str(perturbation))
+    attempt = _Attempt(get_suite(episode.suite), policy, env, episode)
+    around = surroundings.get()
+    start = perf_counter()
+    try:
+        with deadline(around.timeout if timeout is None else timeout):
+            outcome, reason, message = attempt.run()
+    except DeadlineExceeded as error:
+        outcome, reason, message = "error", "timeout", f"{error} ({attempt.phase})"
+    except EpisodeError as error:
+        outcome, reason, message = "error", error.reason, str(error)
+    result = attempt.result(outcome, reason, message, perf_counter() - start)
+    around.on_result(result)
+    return result
+
+
+class _Attempt:
+    """The running state of one rollout, so that whatever ends it, the result says how far it came."""
+
+    def __init__(self, suite: Suite, policy: Policy, env: gymnasium.Env[Any, Any], episode: EpisodeKey) -> None:
+        self.suite, self.policy, self.env, self.episode = suite, policy, env, episode
+        self.phase = "reset"
+        self.steps = 0
+        self.progress: float | None = None
+        self.instruction = ""
+        self.initial_digest = ""
+        self.states = hashlib.blake2b(digest_size=16)
+        self.timings = {"reset": 0.0, "act": 0.0, "step": 0.0}
+
+    def run(self) -> tuple[Outcome, str | None, str]:
+        observation = self._guard("reset", "env_error", self._reset)
+        state = self._guard("act", "policy_error", lambda: self.policy.reset(self.episode))
+        hold = self.suite.termination is Termination.AT_HORIZON
+        success = terminated = False
+        for _ in range(self.suite.step_limit(self.episode.task)):
+            action = self._guard("act", "policy_error", lambda: self._act(observation, state))  # noqa: B023
+            observation, terminated, info = self._guard("step", "env_error", lambda: self._step(action))  # noqa: B023
+            success = bool(info.get("success", False))
+            failure = info.get("failure")
+            if failure:
+                return "unsolved", str(failure), str(info.get("message", ""))
+            if success and not hold:
+                return "solved", None, ""
+            if terminated:
+                break
+        if success:
+            return "solved", None, ""
+        return "unsolved", "terminated" if terminated else "step_limit", ""
+
+    def result(self, outcome: Outcome, reason: str | None, message: str, seconds: float) -> Result:
+        return Result(
+            episode=self.episode,
+            outcome=outcome,
+            reason=reason,
+            message=message,
+            steps=self.steps,
+            progress=self.progress,
+            digest=self.states.hexdigest() if self.initial_digest else "",
+            initial_digest=self.initial_digest,
+            seconds=seconds,
+            timings=dict(self.timings),
+            instruction=self.instruction,
+        )
+
+    def _reset(self) -> Any:
+        options = {"episode": self.episode}
+        observation, _ = self.env.reset(seed=self.episode.seed(), options=options)
+        self.instruction = str(observation.get("instruction", "")) if isinstance(observation, dict) else ""
+        self.initial_digest = self.suite.digest(self.env)
+        self.states.update(self.initial_digest.encode())
+        self.progress = self.suite.progress(self.env)
+        return observation
+
+    def _act(self, observation: Any, state: Any) -> Any:
+        from pytest_vla.policies.actions import check_action
+
+        actions = self.policy.act([observation], [state])
+        try:
+            count = len(actions)
+        except TypeError:
+            raise PolicyError(f"act() must return a list of actions, got {type(actions).__name__}") from None
+        if count != 1:
+            raise PolicyError(f"act() got 1 observation and returned {count} actions; it must return one for each")
+        return check_action(actions[0], self.env.action_space)
+
+    def _step(self, action: Any) -> tuple[Any, bool, dict[str, Any]]:
+        observation, _, terminated, truncated, info = self.env.step(action)
+        self.steps += 1
+        self.states.update(self.suite.digest(self.env).encode())
+        self.progress = self.suite.progress(self.env)
+        return observation, bool(terminated or truncated), info
+
+    def _guard(self, phase: str, reason: str, call: Callable[[], Any]) -> Any:
+        """Time one call and turn what it raises into an episode error with the reason of its side."""
+        self.phase = phase
+        start = perf_counter()
+        try:
+            return call()
+        except (DeadlineExceeded, EpisodeError):
+            raise
+        except PolicyError as error:
+            raise EpisodeError("policy_error", str(error)) from error
+        except Exception as error:
+            raise EpisodeError(reason, "".join(traceback.format_exception(error)).rstrip()) from error
+        finally:
+            self.timings[phase] += perf_counter() - start

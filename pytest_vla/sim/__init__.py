@@ -1,0 +1,1 @@
+"""Toolkits that suites build their worlds on; they know physics and pictures, and no task."""

@@ -1,0 +1,201 @@
+"""What a suite must provide, and where suites are found: shipped folders, entry points, the user's own objects."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_vla.episode import EpisodeKey
+from pytest_vla.suggest import unknown
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from pytest_vla.policies import Policy
+
+ENTRY_POINT_GROUP = "pytest_vla.suites"
+
+
+class SuiteError(Exception):
+    """A suite was asked for something it does not have, or cannot run here."""
+
+
+class Termination(StrEnum):
+    """When a success counts. Left implicit, this silently inflates scores, so every suite states it."""
+
+    ON_SUCCESS = "on_success"  # the first success ends the episode
+    AT_HORIZON = "at_horizon"  # success must hold at the step limit
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A module a suite cannot run without, and the one command that installs it."""
+
+    module: str
+    install: str
+
+
+class Suite(ABC):
+    """One benchmark: its tasks, partitions and protocol. Three methods are abstract, the others have a default.
+
+    Creating a suite and listing its cells must be cheap (no simulator, no torch): that happens at collection.
+    """
+
+    name: str
+    version: str = "1"
+    termination: Termination = Termination.ON_SUCCESS
+    requires: Sequence[Requirement] = ()
+    # What a policy may rely on, as data; compared with the policy's spec before the first episode.
+    cameras: Sequence[str] = ()
+    state_keys: Sequence[str] = ()
+    #: path of the test file that `pytest --vla-suite=NAME` runs when no path is given
+    test_file: Path | None = None
+
+    @abstractmethod
+    def cells(self) -> Sequence[tuple[str, str]]:
+        """Every (task, partition) there is, in the order of the report."""
+
+    @abstractmethod
+    def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
+        """A new environment that can run `task`.
+
+        `reset` gets `seed=` and `options={"episode": EpisodeKey}` and applies the key's perturbation, if any.
+        `step` says how it went in `info`: `success` (bool), and `failure` (a reason such as `constraint_violated` or
+        `invalid_action`) when the episode is lost, with an optional `message` for a person.
+        """
+
+    @abstractmethod
+    def step_limit(self, task: str) -> int:
+        """How many actions a policy has."""
+
+    def default_partitions(self) -> Sequence[str]:
+        """The partitions that are run when none is named."""
+        return self.partitions()
+
+    def env_group(self, task: str) -> str:
+        """Tasks with the same answer share one environment in a worker."""
+        return task
+
+    def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
+        """A privileged policy that shows that each episode can be solved."""
+        raise SuiteError(f"suite '{self.name}' has no oracle; choose another --vla-policy")
+
+    def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
+        """An action that does nothing (the space's zero, clipped into it, unless the suite knows better)."""
+        from pytest_vla.policies.actions import zero_action
+
+        return zero_action(env.action_space)
+
+    def progress(self, env: gymnasium.Env[Any, Any]) -> float | None:
+        """How much of the task is done, 0..1, or None where the task has no such measure."""
+        return None
+
+    def digest(self, env: gymnasium.Env[Any, Any]) -> str:
+        """A hash of the full physical state, to prove that two runs were the same."""
+        return ""
+
+    # --- derived -----------------------------------------------------------------------------------------------------
+
+    def tasks(self) -> list[str]:
+        return list(dict.fromkeys(task for task, _ in self.cells()))
+
+    def partitions(self) -> list[str]:
+        return list(dict.fromkeys(partition for _, partition in self.cells()))
+
+    def select(self, tasks: Iterable[str] = (), partitions: Iterable[str] = ()) -> list[tuple[str, str]]:
+        """The cells of the named tasks and partitions; unknown names are an error that suggests the nearest ones."""
+        tasks, partitions = list(tasks), list(partitions)
+        for kind, wanted, known in (("task", tasks, self.tasks()), ("partition", partitions, self.partitions())):
+            for name in wanted:
+                if name not in known:
+                    raise SuiteError(unknown(kind, name, known, f"in suite '{self.name}'"))
+        chosen = set(partitions or self.default_partitions())
+        return [(t, p) for t, p in self.cells() if p in chosen and (not tasks or t in tasks)]
+
+    def episode(self, task: str, partition: str, index: int, perturbation: str = "") -> EpisodeKey:
+        return EpisodeKey(self.name, task, partition, index, perturbation, self.version)
+
+    def missing(self) -> Requirement | None:
+        """The first requirement that is not installed, found without importing it."""
+        return next((r for r in self.requires if importlib.util.find_spec(r.module) is None), None)
+
+
+_registered: dict[str, Suite] = {}
+
+
+def register(suite: Suite) -> Suite:
+    """Make a suite object known under its name, as `@vla.benchmark(suite)` does."""
+    _registered[suite.name] = suite
+    return suite
+
+
+def get_suite(name: str) -> Suite:
+    """The suite of that name: the user's own first, then shipped ones, then those of installed packages."""
+    if name in _registered:
+        return _registered[name]
+    finders = _discover()
+    if name not in finders:
+        raise SuiteError(unknown("suite", name, suite_names()))
+    try:
+        suite: Suite = finders[name].load()()
+    except Exception as error:
+        raise SuiteError(f"suite '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+    return register(suite)
+
+
+def get_suites(names: Iterable[str] = ()) -> list[Suite]:
+    """The named suites; without names every one that loads, so that a broken package costs only its own suite."""
+    names = list(names)
+    if names:
+        return [get_suite(name) for name in names]
+    suites = []
+    for name in suite_names():
+        try:
+            suites.append(get_suite(name))
+        except SuiteError as error:
+            warnings.warn(str(error), stacklevel=2)
+    return suites
+
+
+def suite_names() -> list[str]:
+    """Every suite that can be named, without importing any."""
+    return sorted({*_registered, *_discover()})
+
+
+@dataclass(frozen=True, slots=True)
+class _Shipped:
+    """A folder of ours, found like a third party's entry point: `suites/NAME` has a `suite()` factory."""
+
+    name: str
+
+    def load(self) -> Any:
+        return importlib.import_module(f"pytest_vla.suites.{self.name}").suite
+
+
+@cache
+def _discover() -> dict[str, Any]:
+    found: dict[str, Any] = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+    package = importlib.util.find_spec("pytest_vla.suites")
+    for location in (package.submodule_search_locations or ()) if package else ():
+        for folder in sorted(Path(location).iterdir()):
+            if (folder / "__init__.py").is_file():
+                found[folder.name] = _Shipped(folder.name)
+    return found
+
+
+@cache
+def shipped_test_modules() -> dict[str, str]:
+    """The test files of the suites in this package, with their module names, without importing them."""
+    package = importlib.util.find_spec("pytest_vla.suites")
+    folders = (package.submodule_search_locations or ()) if package else ()
+    files = [path for folder in folders for path in sorted(Path(folder).glob("*/test_*.py"))]
+    return {str(path): f"pytest_vla.suites.{path.parent.name}.{path.stem}" for path in files}
