@@ -1,0 +1,52 @@
+"""What the tests of several rooms share: a folder with the toy suite of the docs, and a way to read its runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+TOY_SUITE = REPOSITORY / "docs" / "examples" / "test_reach.py"
+
+
+@pytest.fixture(scope="session")
+def numpy_stays() -> None:
+    """In-process runs forget the modules they imported, which numpy does not survive: import it before them."""
+    import gymnasium  # noqa: F401
+    import scipy.stats  # noqa: F401
+
+
+@pytest.fixture(scope="session")
+def torch() -> ModuleType:
+    """Imported once, before any in-process run (see numpy_stays)."""
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def reach(numpy_stays: None, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """An empty project with the example suite `reach`, and misbehaving policies in the module `bad`."""
+    # Plugins that have no part in these runs cost a second each.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
+    monkeypatch.setattr("pytest_vla.suite._registered", {})
+    shutil.copy(TOY_SUITE, pytester.path)
+    shutil.copy(Path(__file__).parent / "plugin" / "bad.py", pytester.path)
+    return pytester
+
+
+def read_episodes(run: Path) -> dict[str, dict]:
+    """The episode lines of a run by their key, each of which must be there once."""
+    path = run / "run.jsonl" if run.is_dir() else run
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    episodes = [record for record in records if record["type"] == "episode"]
+    by_key = {f"{r['suite']}/{r['task']}-{r['partition']}-{r['index']:02d}{r['perturbation']}": r for r in episodes}
+    assert len(by_key) == len(episodes), "an episode is in the run file twice"
+    return by_key
+
+
+@pytest.fixture(name="read_episodes")
+def read_episodes_fixture():
+    return read_episodes
