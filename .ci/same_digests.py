@@ -1,0 +1,10 @@
+"""Exit 0 when every episode of the first run has the same outcome and digest in the second."""
+
+import sys
+
+from pytest_vla.report.runfile import key_of, read_run
+
+first, second = ({key_of(r): (r["outcome"], r["digest"]) for r in read_run(path).episodes} for path in sys.argv[1:])
+different = [key for key in first if first[key] != second.get(key)]
+print(f"{len(first) - len(different)} of {len(first)} episodes have the same digest")
+sys.exit(bool(different or not first))

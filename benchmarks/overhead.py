@@ -1,0 +1,150 @@
+"""What the plugin costs: episodes through pytest against a bare loop, and collection against a plain parametrize."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TARGET = {"episodes_ratio": 0.95, "collection_ratio": 1.5}
+
+BARE_LOOP = """
+import json, sys, time
+import pytest_vla as vla
+
+suite = vla.get_suite("vima")
+env = suite.make_env("rotate")
+policy = suite.oracle(env)
+keys = [suite.episode("rotate", "placement_generalization", i) for i in range(int(sys.argv[1]) + 1)]
+vla.rollout(policy, env, keys[0])  # meshes and textures are made once, in both programs
+start = time.perf_counter()
+for key in keys[1:]:
+    assert vla.rollout(policy, env, key)
+print(json.dumps((len(keys) - 1) / (time.perf_counter() - start)))
+"""
+
+TIMED_ITEMS = """
+import json, time
+import pytest
+
+times = []
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    times.append(time.perf_counter())
+    return (yield)
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    # From the end of the first item (which makes the simulator) to the end of the last.
+    times.append(time.perf_counter())
+    with open("speed.json", "w") as file:
+        json.dump((len(times) - 2) / (times[-1] - times[1]), file)
+"""
+
+PLAIN = """
+import pytest
+
+@pytest.mark.parametrize("episode", range({count}))
+def test_plain(episode):
+    pass
+"""
+
+EPISODES = """
+import pytest_vla as vla
+
+class Many(vla.Suite):
+    name = "many"
+    def cells(self): return [("task", "partition")]
+    def make_env(self, task): raise AssertionError
+    def step_limit(self, task): return 1
+
+@vla.benchmark(Many(), episodes={count})
+def test_many(policy, env, episode):
+    pass
+"""
+
+COLLECT = """
+import sys, time
+import pytest
+
+class Clock:
+    def pytest_collection(self, session):
+        self.start = time.process_time()
+    def pytest_collection_finish(self, session):
+        print("SECONDS", time.process_time() - self.start, len(session.items))
+
+sys.exit(pytest.main([sys.argv[1], "--collect-only", "-qq", "--vla-policy=noop", "-p", "no:cacheprovider"], [Clock()]))
+"""
+
+
+def run(folder: Path, *command: str) -> str:
+    result = subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True)
+    if result.returncode not in (0, 1):
+        raise SystemExit(f"{' '.join(command)} failed:\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def episode_speed(folder: Path, count: int) -> tuple[float, float]:
+    """Episodes per second of the bare loop, and of the same episodes as pytest items with a run file."""
+    bare = float(run(folder, "-c", BARE_LOOP, str(count)))
+    (folder / "timed.py").write_text(TIMED_ITEMS)
+    run(
+        folder, "-m", "pytest", "-p", "timed", "--vla-suite=vima", "--vla-policy=oracle", "--vla-task=rotate",
+        "--vla-partition=placement_generalization", f"--vla-episodes={count + 1}",
+    )  # fmt: skip
+    return bare, float((folder / "speed.json").read_text())
+
+
+def collection_seconds(folder: Path, source: str, count: int) -> float:
+    """CPU seconds that pytest takes to collect `count` items."""
+    path = folder / "test_collected.py"
+    path.write_text(source.format(count=count))
+    output = run(folder, "-c", COLLECT, path.name)
+    (line,) = [line for line in output.splitlines() if line.startswith("SECONDS")]
+    _, seconds, collected = line.split()
+    assert int(collected) == count, f"collected {collected} of {count}"
+    return float(seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer episodes and items, for a smoke test")
+    quick = parser.parse_args().quick
+    episodes, repeats, sizes = (10, 2, (2_000, 10_000)) if quick else (60, 3, (10_000, 100_000))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pairs = [episode_speed(folder, episodes) for _ in range(repeats)]
+        for bare, plugin in pairs:
+            print(f"bare loop {bare:6.2f} episodes/s   through pytest {plugin:6.2f} episodes/s   {plugin / bare:.3f}")
+        ratio = statistics.median(plugin / bare for bare, plugin in pairs)
+        collection = {}
+        for size in sizes:
+            plain, ours = (collection_seconds(folder, source, size) for source in (PLAIN, EPISODES))
+            collection[size] = {"us_per_item": round(1e6 * ours / size, 1), "ratio": round(ours / plain, 3)}
+            print(
+                f"collect {size:7,} items: parametrize {1e6 * plain / size:5.1f} us/item, "
+                f"episodes {1e6 * ours / size:5.1f} us/item, ratio {ours / plain:.2f}"
+            )
+    growth = collection[sizes[1]]["us_per_item"] / collection[sizes[0]]["us_per_item"]
+    worst = max(cell["ratio"] for cell in collection.values())
+    print(
+        json.dumps(
+            {
+                "name": "overhead",
+                "ratio": round(ratio, 3),
+                "collection": collection,
+                "collection_growth_per_item": round(growth, 2),
+                "target": TARGET,
+                "ok": ratio >= TARGET["episodes_ratio"] and worst <= TARGET["collection_ratio"],
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The real thing: VIMA episodes through the plugin, with real workers."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_vla.cli import main
+
+pytest.importorskip("pybullet")
+pytestmark = pytest.mark.slow
+
+TASKS = "visual_manipulation,rotate,follow_order,sweep_without_exceeding"
+MEASURED = ("outcome", "reason", "steps", "progress", "digest", "initial_digest", "instruction")
+
+
+def run_vima(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--vla-suite=vima", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+def measured(episodes):
+    return {key: tuple(record[name] for name in MEASURED) for key, record in episodes.items()}
+
+
+@pytest.mark.parametrize("policy", ["oracle", "random"])
+def test_vima_gives_the_same_bits_at_any_n_and_in_any_order(tmp_path, read_episodes, policy):
+    (tmp_path / "backwards.py").write_text("def pytest_collection_modifyitems(items): items.reverse()")
+    (tmp_path / "conftest.py").write_text("import sys; sys.path.insert(0, '.')")
+    variants = {"alone": [], "one": ["-n1"], "two": ["-n2"], "reversed": ["-p", "backwards"]}
+    for name, extra in variants.items():
+        arguments = [f"--vla-policy={policy}", f"--vla-task={TASKS}", "--vla-episodes=2", f"--vla-run-dir={name}"]
+        result = run_vima(tmp_path, *arguments, *extra)
+        assert result.returncode in (0, 1), result.stdout + result.stderr
+    runs = {name: measured(read_episodes(tmp_path / name)) for name in variants}
+    assert len(runs["alone"]) == 22
+    assert all(len(digest) == 32 for _, _, _, _, digest, _, _ in runs["alone"].values())
+    for name in variants:
+        assert runs[name] == runs["alone"], name
+
+
+def test_the_oracle_solves_and_doing_nothing_does_not(tmp_path):
+    assert run_vima(tmp_path, "--vla-policy=oracle", "--vla-episodes=1", "-n2").returncode == 0
+    result = run_vima(tmp_path, "--vla-policy=noop", "--vla-episodes=1", "-n2")
+    assert result.returncode == 1
+    assert "0 of 42 episodes solved, 0 errors" in result.stdout
+
+
+def test_an_unsolved_episode_can_be_replayed_from_the_printed_command(tmp_path, monkeypatch, capsys):
+    result = run_vima(tmp_path, "--vla-policy=noop", "--vla-task=rotate", "--vla-episodes=1")
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("replay the first unsolved")]
+    arguments = line.partition("pytest-vla ")[2].split()
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 0
+    assert "the digest matches" in capsys.readouterr().out
