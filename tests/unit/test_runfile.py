@@ -56,7 +56,7 @@ def test_merging_refuses_what_cannot_be_one_run():
         merge_runs([run(episode(0)), run(episode(1), digest="other")])
     with pytest.raises(RunFileError, match="has version 1 in one run and 2"):
         merge_runs([run(episode(0)), run(episode(1, version="2"))])
-    with pytest.raises(RunFileError, match="solved in .* and unsolved in"):
+    with pytest.raises(RunFileError, match=r"solved in .* and unsolved in"):
         merge_runs([run(episode(0)), run(episode(0, "unsolved"))])
 
 
@@ -78,7 +78,9 @@ def test_errors_stand_beside_the_rate_and_never_inside():
     assert format_tally(Tally.of([episode(0, "error")])) == ("-", "-", "0", "1")
 
 
-@pytest.mark.parametrize(("solved", "n", "low", "high"), [(0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (5, 10, 0.2366, 0.7634)])
+@pytest.mark.parametrize(
+    ("solved", "n", "low", "high"), [(0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (5, 10, 0.2366, 0.7634)]
+)
 def test_the_interval_is_wilsons(solved, n, low, high):
     assert Tally(solved, n).interval() == pytest.approx((low, high), abs=1e-4)
 
