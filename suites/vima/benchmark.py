@@ -1,0 +1,102 @@
+"""The suite as the plugin sees it: cells, limits, oracle, progress and digest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_vla.suite import Requirement, Suite, SuiteError, Termination
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from pytest_vla.policies import Policy
+
+    from .env import VimaEnv
+    from .kit.task import Task
+
+Rules = Literal["faithful", "strict"]
+
+
+class VimaSuite(Suite):
+    """VIMABench: 17 tasks, 42 test cells over four levels, plus the training distribution.
+
+    Args:
+        name: what the suite is called on the command line.
+        rules: `faithful` judges as the original does; `strict` also checks what the prompts show.
+        prompt: `normal`, or an ablation of every episode's prompt: `blank`, `shuffled`, `contradicting`.
+        tasks: other tasks than the 17.
+    """
+
+    version = "1"
+    termination = Termination.ON_SUCCESS
+    requires = (Requirement("pybullet", 'pip install "pytest-vla[bullet]"'),)
+    cameras = ("top", "front")
+    state_keys = ("ee",)
+
+    def __init__(
+        self,
+        name: str = "vima",
+        *,
+        rules: Rules = "faithful",
+        prompt: str = "normal",
+        tasks: Sequence[Task] | None = None,
+        test_file: Path | None = None,
+    ) -> None:
+        from .tasks import TASKS
+
+        self.name, self.strict, self.prompt = name, rules == "strict", prompt
+        self.all_tasks: Mapping[str, Task] = TASKS if tasks is None else {task.name: task for task in tasks}
+        self.test_file = test_file or Path(__file__).parent / "test_vima.py"
+
+    def cells(self) -> Sequence[tuple[str, str]]:
+        from .kit.partitions import PARTITIONS
+
+        tasks = self.all_tasks.values()
+        named = [*PARTITIONS, *(p for task in tasks for p in task.partitions if p not in PARTITIONS)]
+        return [(task.name, partition) for partition in named for task in tasks if partition in task.partitions]
+
+    def default_partitions(self) -> Sequence[str]:
+        return [partition for partition in self.partitions() if partition != "train"]
+
+    def step_limit(self, task: str) -> int:
+        return self.all_tasks[task].step_limit
+
+    def env_group(self, task: str) -> str:
+        return self.name
+
+    def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
+        from .env import VimaEnv
+
+        return VimaEnv(self.all_tasks, strict=self.strict, prompt=self.prompt)
+
+    def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
+        from .oracle import Oracle
+
+        return Oracle(_ours(env))
+
+    def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
+        from .oracle import idle_action
+
+        return idle_action(_ours(env))
+
+    def axes(self) -> Sequence[str]:
+        from .axes import axes
+
+        return axes()
+
+    def progress(self, env: gymnasium.Env[Any, Any]) -> float | None:
+        return _ours(env).progress()
+
+    def digest(self, env: gymnasium.Env[Any, Any]) -> str:
+        return _ours(env).digest()
+
+
+def _ours(env: gymnasium.Env[Any, Any]) -> VimaEnv:
+    from .env import VimaEnv
+
+    inner = env.unwrapped
+    if not isinstance(inner, VimaEnv):
+        raise SuiteError(f"this suite needs its own environment, got {type(inner).__name__}")
+    return inner

@@ -1,0 +1,115 @@
+"""The random draws of one episode: which objects, in which textures, and where they stand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TypeVar
+
+import numpy as np
+
+from . import placement
+from .partitions import Choices
+from .placement import NoRoom
+from .scene import Look, Spot, Thing
+
+Item = TypeVar("Item")
+PLACEMENT_TRIES = 20
+
+
+@dataclass
+class Draw:
+    """All a task may use to make an episode: its random numbers, what its partition allows, and an empty table."""
+
+    rng: np.random.Generator
+    choices: Choices
+    strict: bool = False
+    things: list[Thing] = field(default_factory=list)
+
+    # --- choosing -----------------------------------------------------------------------------------------------------
+
+    def one(self, options: Sequence[Item]) -> Item:
+        """One of the options, each as likely as the others."""
+        return options[int(self.rng.integers(len(options)))]
+
+    def some(self, options: Sequence[Item], count: int) -> list[Item]:
+        """Different options in random order."""
+        return [options[int(i)] for i in self.rng.permutation(len(options))[:count]]
+
+    def chance(self, probability: float) -> bool:
+        return float(self.rng.uniform()) < probability
+
+    def weighted(self, options: Sequence[Item], weights: Sequence[float]) -> Item:
+        return options[int(self.rng.choice(len(options), p=weights))]
+
+    def uniform(self, low: float, high: float) -> float:
+        return float(self.rng.uniform(low, high))
+
+    def yaw(self) -> float:
+        return self.uniform(0.0, 2 * math.pi)
+
+    def dragged(self, *, not_texture: Iterable[str] = ()) -> Look:
+        """A shape that can be picked, in a texture of that role."""
+        return Look(self.one(self.choices.dragged), self.dragged_texture(not_in=not_texture))
+
+    def base(self) -> Look:
+        return Look(self.one(self.choices.bases), self.one(self.choices.base_textures))
+
+    def dragged_texture(self, *, not_in: Iterable[str] = ()) -> str:
+        return self.one(other(self.choices.dragged_textures, not_in))
+
+    def base_texture(self, *, not_in: Iterable[str] = ()) -> str:
+        return self.one(other(self.choices.base_textures, not_in))
+
+    def distractor(self, looks: Sequence[Look]) -> Look:
+        """One of the looks; under strict rules only such as a task object could have, so that none is held out."""
+        return self.one([look for look in looks if not self.strict or self.choices.shows(*look.kind)])
+
+    # --- placing ------------------------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        label: str,
+        look: Look,
+        *,
+        spot: Spot | None = None,
+        yaw: float | None = None,
+        fixed: bool = False,
+        z: float | None = None,
+    ) -> Thing:
+        """Stand an object on the table: at a free spot with a random yaw unless told where."""
+        yaw = self.yaw() if yaw is None else yaw
+        if spot is None:
+            spot = placement.free_spot(self.rng, look, yaw, self.things)
+        thing = Thing(label, look, spot, yaw, fixed, z)
+        self.things.append(thing)
+        return thing
+
+    def put_where(self, allowed: Callable[[Thing], bool], label: str, look: Look, *, fixed: bool = False) -> Thing:
+        """A free spot that meets one more condition, by trying."""
+        for _ in range(PLACEMENT_TRIES):
+            thing = self.put(label, look, fixed=fixed)
+            if allowed(thing):
+                return thing
+            self.things.pop()
+        raise NoRoom
+
+
+def other(options: Sequence[Item], used: Iterable[Item]) -> list[Item]:
+    """The options that are not used yet."""
+    taken = list(used)
+    return [option for option in options if option not in taken]
+
+
+def looks(shapes: Iterable[str], textures: Iterable[str], *, without: Iterable[Look] = ()) -> list[Look]:
+    """Every shape in every texture, but for the given ones."""
+    every = _every_look(tuple(shapes), tuple(textures))
+    taken = {look.kind for look in without}
+    return [look for look in every if look.kind not in taken] if taken else list(every)
+
+
+@cache
+def _every_look(shapes: tuple[str, ...], textures: tuple[str, ...]) -> tuple[Look, ...]:
+    return tuple(Look(s, t) for s in dict.fromkeys(shapes) for t in dict.fromkeys(textures))

@@ -1,0 +1,31 @@
+"""What the two tasks that gather alike objects in a base share."""
+
+from __future__ import annotations
+
+from .draw import Draw
+from .judge import At, KeepDistractorsAway, StagedJudge, StayOnTable, distance
+from .prompt import ObjectImage, prompt
+from .scene import Instance, Look, Thing
+
+WITHIN_M = 0.125
+WITHIN_BOWL_M = 0.0875
+
+
+def gather(draw: Draw, likeness: str, base: Look, alike: list[Look], different: Look) -> Instance:
+    """All alike objects into the base; the different one stays out."""
+    within = WITHIN_BOWL_M if base.shape == "bowl" else WITHIN_M
+    goal = draw.put("base", base, fixed=True).spot
+
+    def outside(thing: Thing) -> bool:
+        return distance(thing.spot, goal) > within
+
+    labels = tuple(draw.put_where(outside, f"target_{i}", look).label for i, look in enumerate(alike))
+    draw.put_where(outside, "distractor", different)
+    return Instance(
+        tuple(draw.things),
+        prompt(f"Put all objects with the same {likeness} as {{base_obj}} into it.", base_obj=ObjectImage(base)),
+        StagedJudge(
+            [At(label, goal, within) for label in labels],
+            rules=[StayOnTable(), KeepDistractorsAway(("distractor",), labels, (goal,), within)],
+        ),
+    )

@@ -1,0 +1,103 @@
+"""Free places on the table, found on an occupancy grid instead of in a picture.
+
+The rule is the specification's: a place is free for an object when no occupied cell lies in the square around it whose
+side is the diagonal of the object's nominal size; among the free cells one is drawn uniformly. Where an object, turned
+as it is, reaches out of that square (`square` and `pan` do), the square grows to hold it, so that nothing overlaps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..meshes import footprint_polygon
+from ..objects import OBJECTS
+from .scene import WORKSPACE_X_M, WORKSPACE_Y_M, Look, Spot, Thing
+
+CELL_M = 0.003125
+ROWS = round((WORKSPACE_X_M[1] - WORKSPACE_X_M[0]) / CELL_M)
+COLUMNS = round((WORKSPACE_Y_M[1] - WORKSPACE_Y_M[0]) / CELL_M)
+HOLLOW_GAP_M = 0.01
+
+_X = WORKSPACE_X_M[0] + (np.arange(ROWS) + 0.5) * CELL_M
+_Y = WORKSPACE_Y_M[0] + (np.arange(COLUMNS) + 0.5) * CELL_M
+
+
+class NoRoom(Exception):
+    """The table is too full for another object; the episode is drawn again."""
+
+
+def free_spot(rng: np.random.Generator, look: Look, yaw: float, things: Iterable[Thing]) -> Spot:
+    """A place for `look`, turned by `yaw`, among things: uniform over all there are."""
+    return draw_spot(rng, free_cells(look, yaw, things, nominal_size(rng, look.shape)))
+
+
+def nominal_size(rng: np.random.Generator, shape: str) -> Spot:
+    """The size that placement reckons with; some objects have a range of it."""
+    low, high = OBJECTS[shape].size_low, OBJECTS[shape].size_high
+    if low == high:
+        return low[0], low[1]
+    share = float(rng.uniform())
+    return low[0] + share * (high[0] - low[0]), low[1] + share * (high[1] - low[1])
+
+
+def draw_spot(rng: np.random.Generator, free: NDArray[np.bool_]) -> Spot:
+    cells = np.flatnonzero(free)
+    if not len(cells):
+        raise NoRoom
+    row, column = divmod(int(cells[int(rng.integers(len(cells)))]), COLUMNS)
+    return float(_X[row]), float(_Y[column])
+
+
+def free_cells(look: Look, yaw: float, things: Iterable[Thing], size: Spot) -> NDArray[np.bool_]:
+    """Which cells could hold the centre of an object of that nominal size."""
+    occupied = np.zeros((ROWS, COLUMNS), dtype=bool)
+    occupied[[0, -1], :] = occupied[:, [0, -1]] = True
+    far = np.ones((ROWS, COLUMNS), dtype=bool)
+    hollow = OBJECTS[look.shape].hollow
+    for thing in things:
+        _mark(occupied, thing)
+        if hollow or OBJECTS[thing.look.shape].hollow:
+            other = OBJECTS[thing.look.shape].size_high
+            reach = max(size[0] + other[0], size[1] + other[1]) / 2 + HOLLOW_GAP_M
+            far &= np.hypot(_X[:, None] - thing.spot[0], _Y[None, :] - thing.spot[1]) > reach
+    side_m = max(math.hypot(*size), 2 * float(np.abs(_outline(look.shape, yaw)).max()))
+    return _erode(~occupied, round(side_m / CELL_M)) & far
+
+
+def _mark(occupied: NDArray[np.bool_], thing: Thing) -> None:
+    """Occupy the cells whose centre lies in the thing's convex outline."""
+    outline = _outline(thing.look.shape, thing.yaw) + np.asarray(thing.spot)
+    low, high = outline.min(axis=0), outline.max(axis=0)
+    rows = slice(*np.searchsorted(_X, (low[0], high[0])))
+    columns = slice(*np.searchsorted(_Y, (low[1], high[1])))
+    x, y = _X[rows, None], _Y[None, columns]
+    inside = np.ones((x.shape[0], y.shape[1]), dtype=bool)
+    for (ax, ay), (bx, by) in zip(outline, np.roll(outline, -1, axis=0), strict=True):
+        inside &= (bx - ax) * (y - ay) - (by - ay) * (x - ax) >= 0
+    occupied[rows, columns] |= inside
+
+
+def _outline(shape: str, yaw: float) -> NDArray[np.float64]:
+    """The convex outline of a turned shape around its own origin."""
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    return np.asarray(footprint_polygon(shape) @ np.array([[cos, sin], [-sin, cos]]))
+
+
+def _erode(free: NDArray[np.bool_], side: int) -> NDArray[np.bool_]:
+    """Cells whose whole square of `side` cells is free, by counting occupied cells in a summed-area table.
+
+    The border is always occupied, so a square that sticks out of the grid is not free.
+    """
+    table = np.zeros((ROWS + 1, COLUMNS + 1), dtype=np.int32)
+    np.cumsum(~free, axis=0, dtype=np.int32, out=table[1:, 1:])
+    np.cumsum(table[1:, 1:], axis=1, out=table[1:, 1:])
+    result = np.zeros_like(free)
+    if side < min(free.shape):
+        count = table[side:, side:] - table[:-side, side:] - table[side:, :-side] + table[:-side, :-side]
+        before = side // 2
+        result[before : before + count.shape[0], before : before + count.shape[1]] = count == 0
+    return result

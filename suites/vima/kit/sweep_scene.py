@@ -1,0 +1,80 @@
+"""The table of a sweeping task: a zone, a line, blocks of two textures, and how many of which are wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .draw import Draw
+from .placement import NoRoom
+from .prompt import ObjectImage, prompt
+from .scene import WORKSPACE_X_M, Instance, Look, Spot, Thing
+from .sweep import Area, SweepJudge
+
+ORIGINS = ((0.57, -0.22), (0.58, 0.03))
+TARGET_SPREAD_M = 0.18
+GAP_M = 0.035  # blocks of 3 cm stand apart
+EDGE_M = 0.015
+LINE_Z_M = 0.004  # just above the rectangle that it crosses
+COUNTS, COUNT_WEIGHTS = (1, 2, 3), (0.5, 0.25, 0.25)
+NUMBERS = {"any": 1, "one": 1, "two": 2, "three": 3}
+PROMPT_SCALE = 7.0
+TRIES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the two sweeping tasks differ in."""
+
+    word: str
+    rectangle: Spot
+    rectangle_size: Spot
+    line: Spot
+    line_size: Spot
+    line_yaw: float
+    line_area: Area
+    zone: Area
+    others_spread_m: float
+
+
+def sweep_instance(draw: Draw, layout: Layout) -> Instance:
+    """Blocks of one texture to be swept near one origin, as many of another texture near the other."""
+    texture = draw.dragged_texture()
+    other_texture = draw.dragged_texture(not_in=[texture])
+    zone_texture = draw.base_texture()
+    line_texture = draw.base_texture(not_in=[zone_texture])
+    count = draw.weighted(COUNTS, COUNT_WEIGHTS)
+    determiner = draw.one([word for word, number in NUMBERS.items() if number <= count] + ["all"])
+    rectangle = Look("three-sided rectangle", zone_texture, size=layout.rectangle_size)
+    line = Look("line", line_texture, size=layout.line_size)
+    block = Look("small block", texture)
+    here, there = draw.some(ORIGINS, 2)
+    draw.put("rectangle", rectangle, spot=layout.rectangle, yaw=0.0, fixed=True)
+    draw.put("line", line, spot=layout.line, yaw=layout.line_yaw, fixed=True, z=LINE_Z_M)
+    targets = [_scatter(draw, f"target_{i}", block, here, TARGET_SPREAD_M, layout.zone) for i in range(count)]
+    others = [
+        _scatter(draw, f"other_{i}", Look("small block", other_texture), there, layout.others_spread_m, layout.zone)
+        for i in range(count)
+    ]
+    return Instance(
+        tuple(draw.things),
+        prompt(
+            f"Sweep {determiner} {{swept_obj}} into {{bounds}} without {layout.word} {{constraint}}.",
+            swept_obj=ObjectImage(Look("small block", texture, (PROMPT_SCALE,) * 3)),
+            bounds=ObjectImage(rectangle),
+            constraint=ObjectImage(line),
+        ),
+        SweepJudge(targets, others, NUMBERS.get(determiner, count), layout.zone, layout.line_area),
+    )
+
+
+def _scatter(draw: Draw, label: str, look: Look, origin: Spot, spread_m: float, zone: Area) -> str:
+    """A block somewhere in the square at `origin`: all of it on the table, apart from the others, not in the zone."""
+    for _ in range(TRIES):
+        spot = origin[0] + draw.uniform(0, spread_m), origin[1] + draw.uniform(0, spread_m)
+        blocks = [thing for thing in draw.things if thing.look.shape == look.shape]
+        on_table = spot[0] <= WORKSPACE_X_M[1] - EDGE_M
+        apart = all(max(abs(t.spot[0] - spot[0]), abs(t.spot[1] - spot[1])) > GAP_M for t in blocks)
+        if on_table and apart and not zone.samples_in(Thing(label, look, spot).pose):
+            draw.put(label, look, spot=spot, yaw=0.0)
+            return label
+    raise NoRoom

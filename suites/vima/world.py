@@ -1,0 +1,233 @@
+"""The table of the suite: things become bodies and pictures here, and nowhere else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_vla.sim.bullet import BulletStage, BulletWorld, Camera, Picture, Prop
+from pytest_vla.sim.pose import Pose, Vector, yaw_rotation
+
+from .edits import IN_PLACE, NEUTRAL, CameraEdit, SceneEdits
+from .kit.prompt import Asset, AssetImages, ObjectImage
+from .kit.scene import Look, TableState, Thing
+from .kit.task import Tool
+from .meshes import Mesh, collision_parts, line_mesh, three_sided_mesh, visual_mesh
+from .objects import OBJECTS
+from .textures import texture_image
+from .tools import FLOOR, Spatula, Suction, Watch
+
+FLOOR_Z_M = -0.001
+STILL_M_S = 5e-3
+SETTLE_STEPS = 1000
+TOOL_START = (0.5, 0.0)
+TABLE_CENTRE: Vector = (0.5, 0.0, 0.0)
+NOTHING_ID, FLOOR_ID, TABLE_ID = 255, 0, 1
+BACKDROP_IDS = np.array([FLOOR_ID, TABLE_ID, NOTHING_ID], dtype=np.uint8)
+BACKDROPS_KEPT = 64
+PROMPT_YAW = math.pi / 2
+
+TOOLS: Mapping[Tool, Suction | Spatula] = {"suction": Suction(), "spatula": Spatula()}
+FIRST_OBJECT_ID: Mapping[Tool, int] = {"suction": 5, "spatula": 4}
+
+VIEWS: Mapping[str, Camera] = {
+    "front": Camera((1000.41, 0.0, 1000.0), (-1.0, 0.0, -1.0), (-1.0, 0.0, 1.0), 355555.0, 900.0, 10001.0),
+    "top": Camera((0.5, 0.0, 1000.0), (0.0, 0.0, -1.0), (-1.0, 0.0, 0.0), 250980.0, 900.0, 1001.0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Both cameras' pictures of one moment."""
+
+    rgb: dict[str, NDArray[np.uint8]]
+    segmentation: dict[str, NDArray[np.uint8]]
+
+
+class Tabletop:
+    """One worker's table: a physics world that is emptied for each episode, and a stage that keeps its meshes."""
+
+    def __init__(self) -> None:
+        self.world = BulletWorld()
+        self.stage = BulletStage(_load_mesh, texture_image)
+        self._looks: dict[str, Look] = {}
+        self._movable: tuple[str, ...] = ()
+        self._backdrops: dict[object, Picture] = {}
+
+    def close(self) -> None:
+        self.world.close()
+        self.stage.close()
+
+    # --- physics ------------------------------------------------------------------------------------------------------
+
+    def reset(self, things: Sequence[Thing], tool: Tool, edits: SceneEdits = NEUTRAL) -> None:
+        """Put the things on an empty table and let them come to rest."""
+        self.tool, self.edits = tool, edits
+        everything = [*things, *edits.distractors]
+        self._looks = {thing.label: _edited(thing, edits) for thing in everything}
+        self._movable = tuple(thing.label for thing in everything if not thing.fixed)
+        self._fixed: dict[str, Pose] = {}
+        self.world.reset()
+        self.world.add_floor(FLOOR, FLOOR_Z_M)
+        TOOLS[tool].add(self.world, edits.tool_start or TOOL_START)
+        for thing in everything:
+            self._add(thing)
+        self.settle()
+
+    def _add(self, thing: Thing) -> None:
+        look, spec = self._looks[thing.label], OBJECTS[thing.look.shape]
+        dx, dy = self.edits.shifts_m.get(thing.label, (0.0, 0.0))
+        z = look.height_m / 2 if thing.z is None else thing.z
+        pose = Pose((thing.spot[0] + dx, thing.spot[1] + dy, z), thing.pose.rotation)
+        if thing.fixed:
+            self._fixed[thing.label] = pose
+        if not collision_parts(look.shape):
+            return
+        self.world.add_solid(
+            thing.label,
+            look.shape,
+            lambda: collision_parts(look.shape),
+            pose,
+            mass_kg=0.0 if thing.fixed else spec.mass_kg * self.edits.mass,
+            friction=spec.friction * self.edits.friction,
+            scale=look.scale,
+        )
+
+    def settle(self) -> bool:
+        return self.world.settle(self._movable, STILL_M_S, SETTLE_STEPS)
+
+    def act(self, action: dict[str, NDArray[np.float32]], watch: Watch) -> None:
+        """Carry out one action with this episode's tool, and let things come to rest."""
+        TOOLS[self.tool].act(self.world, action, self._movable, watch)
+        self.settle()
+
+    def state(self) -> dict[str, Pose]:
+        return {label: self._fixed.get(label) or self.world.pose(label) for label in self._looks}
+
+    def moving_state(self, labels: Iterable[str]) -> TableState:
+        return {label: self.world.pose(label) for label in labels}
+
+    def looks(self) -> Mapping[str, Look]:
+        return self._looks
+
+    # --- pictures -----------------------------------------------------------------------------------------------------
+
+    def views(self, ids: Mapping[str, int]) -> Views:
+        """The table as it stands; `ids` says which number each thing has in the segmentation."""
+        state = self.state()
+        props = [_prop(look, state[label]) for label, look in self._looks.items()]
+        return self._shoot(props, [ids[label] for label in self._looks], self.edits)
+
+    def draw(self, asset: Asset, order: np.random.Generator) -> AssetImages:
+        """A prompt's image; `order` shuffles the numbers of the objects in it."""
+        if isinstance(asset, ObjectImage):
+            pose = Pose(TABLE_CENTRE, yaw_rotation(PROMPT_YAW))
+            views = self._shoot([_prop(asset.look, pose)], [0], None)
+            return AssetImages("object", views.rgb, views.segmentation, {0: asset.look})
+        numbers = [2 + int(i) for i in order.permutation(len(asset.things))]
+        views = self._shoot([_prop(thing.look, thing.pose) for thing in asset.things], numbers, NEUTRAL)
+        objects = dict(sorted(zip(numbers, (thing.look for thing in asset.things), strict=True)))
+        return AssetImages("scene", views.rgb, views.segmentation, objects)
+
+    def _shoot(self, props: Sequence[Prop], numbers: Sequence[int], edits: SceneEdits | None) -> Views:
+        """Both views of the props, on the table or (without edits) in an empty world."""
+        lookup = np.array([*numbers, NOTHING_ID], dtype=np.uint8)
+        rgb, segmentation = {}, {}
+        for name, camera in VIEWS.items():
+            camera = _edited_camera(camera, (edits or NEUTRAL).camera)
+            backdrop = None if edits is None else self._backdrop(camera, edits)
+            self.stage.show(props)
+            picture = self.stage.picture(camera, (edits or NEUTRAL).light)
+            rgb[name], segmentation[name] = picture.rgb, lookup[picture.props]
+            if backdrop is not None:
+                empty = picture.props < 0
+                np.copyto(rgb[name], backdrop.rgb, where=empty[:, :, None])
+                np.copyto(segmentation[name], BACKDROP_IDS[backdrop.props], where=empty)
+        return Views(rgb, segmentation)
+
+    def _backdrop(self, camera: Camera, edits: SceneEdits) -> Picture:
+        """The empty table, drawn once: nothing is ever behind it, so objects are laid over a copy."""
+        key = (camera, edits.light, edits.table_colour, edits.table_texture)
+        if key not in self._backdrops:
+            if len(self._backdrops) >= BACKDROPS_KEPT:
+                self._backdrops.clear()
+            self.stage.show(_furniture(edits))
+            self._backdrops[key] = self.stage.picture(camera, edits.light)
+        return self._backdrops[key]
+
+
+def _edited(thing: Thing, edits: SceneEdits) -> Look:
+    look = thing.look
+    if thing.label in edits.object_textures:
+        look = replace(look, texture=edits.object_textures[thing.label])
+    if edits.scale != 1.0 and not thing.fixed:
+        x, y, z = look.scale
+        look = replace(look, scale=(x * edits.scale, y * edits.scale, z * edits.scale))
+    return look
+
+
+def _prop(look: Look, pose: Pose) -> Prop:
+    mesh = look.shape if look.size is None else f"{look.shape}|{look.size[0]}|{look.size[1]}"
+    return Prop(mesh, pose, look.texture, scale=look.scale)
+
+
+def _furniture(edits: SceneEdits) -> list[Prop]:
+    grey = edits.table_colour or (0.2, 0.2, 0.2)
+    colour = (1.0, 1.0, 1.0) if edits.table_texture and not edits.table_colour else grey
+    return [
+        Prop("floor", Pose((0.5, 0.0, FLOOR_Z_M))),
+        Prop("table", Pose(TABLE_CENTRE), edits.table_texture, (*colour, 1.0)),
+    ]
+
+
+@cache
+def _load_mesh(name: str) -> Mesh:
+    shape, *size = name.split("|")
+    if shape == "floor":
+        return _sheet(4.0, 4.0)
+    if shape == "table":
+        return _sheet(0.5, 1.0)
+    if not size:
+        return visual_mesh(shape)
+    depth, width = (float(value) for value in size)
+    return line_mesh(depth) if shape == "line" else three_sided_mesh(depth, width)
+
+
+def _sheet(depth_m: float, width_m: float) -> Mesh:
+    x, y = depth_m / 2, width_m / 2
+    return Mesh(
+        np.array([(-x, -y, 0), (x, -y, 0), (x, y, 0), (-x, y, 0)], dtype=float),
+        np.array([0, 1, 2, 0, 2, 3]),
+        np.array([(0, 0), (depth_m, 0), (depth_m, width_m), (0, width_m)], dtype=float) * 10,
+        np.array([(0, 0, 1)] * 4, dtype=float),
+    )
+
+
+@cache
+def _edited_camera(camera: Camera, edit: CameraEdit) -> Camera:
+    """The camera, turned about the table's centre; the very same object when there is nothing to do."""
+    if edit == IN_PLACE:
+        return camera
+    yaw, pitch = math.radians(edit.yaw_deg), math.radians(edit.pitch_deg)
+    turn = np.array([[math.cos(yaw), -math.sin(yaw), 0], [math.sin(yaw), math.cos(yaw), 0], [0, 0, 1]])
+    tilt = np.array([[math.cos(pitch), 0, math.sin(pitch)], [0, 1, 0], [-math.sin(pitch), 0, math.cos(pitch)]])
+    both = turn @ tilt
+    position = np.asarray(TABLE_CENTRE) + both @ np.subtract(camera.position, TABLE_CENTRE) + edit.shift_m
+    look, up = both @ np.asarray(camera.look), both @ np.asarray(camera.up)
+    return replace(
+        camera,
+        position=_vector(position),
+        look=_vector(look),
+        up=_vector(up),
+        focal_px=camera.focal_px * edit.zoom,
+    )
+
+
+def _vector(array: NDArray[np.float64]) -> Vector:
+    x, y, z = (float(v) for v in array)
+    return x, y, z

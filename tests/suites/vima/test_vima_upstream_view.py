@@ -1,0 +1,120 @@
+"""A program written for VIMABench runs on the suite; our adapter runs on anything that looks like VIMABench."""
+
+import doctest
+import sys
+
+import numpy as np
+import pytest
+from pytest_vla.suites.vima import upstream as vima_bench
+from pytest_vla.suites.vima_upstream import suite as vima_upstream
+
+from pytest_vla.rollout import rollout
+from pytest_vla.suite import register
+
+
+@pytest.fixture
+def env():
+    specs = vima_bench.PARTITION_TO_SPECS["test"]["placement_generalization"]
+    env = vima_bench.make("rotate", task_kwargs=specs["rotate"], modalities=["segm", "rgb"], seed=1, hide_arm_rgb=False)
+    yield env
+    env.close()
+
+
+def test_observations_have_the_shapes_of_the_original(env):
+    observation = env.reset()
+    assert set(observation) == {"rgb", "segm", "ee"}
+    for view in ("front", "top"):
+        assert observation["rgb"][view].shape == (3, 128, 256)
+        assert observation["segm"][view].shape == (128, 256)
+    assert observation["ee"] == 0
+
+
+def test_prompt_and_assets_have_the_form_of_the_original(env):
+    env.reset()
+    prompt, assets = env.get_prompt_and_assets()
+    assert prompt == env.prompt
+    assert "{dragged_obj}" in prompt
+    (asset,) = assets.values()
+    assert asset["placeholder_type"] == "object"
+    assert asset["rgb"]["top"].shape == (3, 128, 256)
+    assert set(asset["segm"]["obj_info"]) == {"obj_id", "obj_name", "obj_color"}
+    scene = vima_bench.make("rearrange", partition="train")
+    scene.reset()
+    assert scene.prompt_assets["scene"]["placeholder_type"] == "scene"
+    assert isinstance(scene.prompt_assets["scene"]["segm"]["obj_info"], list)
+    scene.close()
+
+
+def test_meta_info_names_every_object_in_the_segmentation(env):
+    observation = env.reset()
+    info = env.meta_info["obj_id_to_info"]
+    seen = set(np.unique(observation["segm"]["top"])) - {0, 1, 255}
+    assert seen == set(info)
+    assert all({"obj_name", "texture_name"} <= set(facts) for facts in info.values())
+    assert env.meta_info["action_bounds"]["low"].tolist() == [0.25, -0.5]
+
+
+def test_seeding_gives_the_same_episode_again(env):
+    env.seed(5)
+    first = env.reset()["rgb"]["top"]
+    other = env.reset()["rgb"]["top"]
+    env.global_seed = 5
+    assert np.array_equal(env.reset()["rgb"]["top"], first)
+    assert not np.array_equal(other, first)
+
+
+def test_the_oracle_of_the_task_solves_and_step_returns_four_things(env):
+    observation = env.reset()
+    oracle = env.task.oracle(env)
+    for _ in range(env.task.oracle_max_steps):
+        observation, reward, done, info = env.step(oracle.act(observation))
+        if done:
+            break
+    assert reward == 0
+    assert info == {"prompt": env.prompt, "success": True, "failure": False}
+
+
+def test_own_lists_of_names_replace_those_of_the_partition():
+    kwargs = {"possible_dragged_obj": ["letter A"], "possible_dragged_obj_texture": ["red", "blue"]}
+    env = vima_bench.make("instruction_following/rotate", task_kwargs=kwargs)
+    env.reset()
+    names = {(facts["obj_name"], facts["texture_name"]) for facts in env.meta_info["obj_id_to_info"].values()}
+    env.close()
+    assert names == {("letter A", "red"), ("letter A", "blue")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"task_name": "rotat"}, "unknown task 'rotat'; did you mean"),
+        ({"task_name": "rotate", "modalities": ["depth"]}, "unknown modality 'depth'"),
+        ({"task_name": "rotate", "partition": "novel_task_generalization"}, "unknown partition"),
+        ({"task_name": "rotate", "task_kwargs": {"num_dragged": 3}}, "unknown task argument 'num_dragged'"),
+    ],
+)
+def test_what_does_not_exist_is_refused_with_what_does(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        vima_bench.make(**arguments)
+
+
+def test_the_example_in_the_module_is_true():
+    assert doctest.testmod(vima_bench).failed == 0
+
+
+def test_the_adapter_plays_the_cells_on_a_package_of_that_shape(monkeypatch):
+    monkeypatch.setitem(sys.modules, "vima_bench", vima_bench)
+    suite = register(vima_upstream())
+    env = suite.make_env("rotate")
+    for task, partition in suite.cells()[::6]:
+        result = rollout(suite.oracle(env), env, suite.episode(task, partition, 0))
+        assert result, result
+        assert result.initial_digest
+    env.close()
+
+
+def test_the_adapter_names_what_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "vima_bench", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    missing = vima_upstream().missing()
+    assert missing is not None
+    assert "VIMABench" in missing.install
