@@ -34,6 +34,12 @@ def test_a_bad_option_is_a_usage_error(reach, arguments, message):
     assert "Traceback" not in result.stderr.str()
 
 
+def test_a_suite_without_a_policy_is_a_usage_error(pytester):
+    result = pytester.runpytest_subprocess("--vla-suite=vima")
+    assert result.ret == USAGE
+    result.stderr.fnmatch_lines(["*add --vla-policy=SPEC*"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
