@@ -46,7 +46,8 @@ class ErrorRate:
 
     def __str__(self) -> str:
         low, high = binomtest(self.wrong, self.trials).proportion_ci(0.95, method="wilson")
-        return f"{self.name:58s} {100 * self.rate:5.2f}%  [{100 * low:4.1f}, {100 * high:4.1f}]  {'' if self.ok else 'TOO HIGH'}"
+        mark = "" if self.ok else "TOO HIGH"
+        return f"{self.name:58s} {100 * self.rate:5.2f}%  [{100 * low:4.1f}, {100 * high:4.1f}]  {mark}"
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,9 @@ class Scenario:
         """A threshold's bounds are rates: the simulated one is the lower (bad) or the upper; otherwise a margin."""
         if self.kind != "threshold":
             return Bounds(-MARGIN, 0.0)
-        return Bounds(self.rate, min(1.0, self.rate + MARGIN)) if bad else Bounds(max(0.0, self.rate - MARGIN), self.rate)
+        return (
+            Bounds(self.rate, min(1.0, self.rate + MARGIN)) if bad else Bounds(max(0.0, self.rate - MARGIN), self.rate)
+        )
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...], bad: bool) -> tuple[np.ndarray, np.ndarray]:
         """(baseline, new) outcomes; the baseline's are unused by a threshold."""
@@ -133,37 +136,37 @@ def scenarios() -> Iterator[Scenario]:
 
 
 def fixed_errors(rng: np.random.Generator, trials: int) -> Iterator[ErrorRate]:
-    """The gate at fixed n. False fail: nothing is worse and any comparison fails. False pass: the bad one passes."""
+    """The gate at fixed n.
+
+    False fail: nothing is worse, and any comparison fails. False pass: one comparison is bad, and it passes though all
+    others do (so that it alone stands between the gate and a wrong answer).
+    """
     for scenario in scenarios():
         for total in COMPARISONS:
+            name = f"fixed n, {scenario.kind}, p={scenario.rate}, {total} comparisons"
             bounds = scenario.bounds(bad=False)
             passing, failing = scenario.pvalues(*scenario.draw(rng, (trials, total, EPISODES), False), bounds)
             adjusted = np.array([holm(list(row)) for row in failing])
-            wrong = ((adjusted <= ALPHA) & (passing > ALPHA)).any(axis=1).sum()
-            yield ErrorRate(f"fixed n, {scenario.kind}, p={scenario.rate}, {total} comparisons: false fail", int(wrong), trials)
-        passing, _ = scenario.pvalues(*scenario.draw(rng, (trials, EPISODES), True), scenario.bounds(bad=True))
-        yield ErrorRate(
-            f"fixed n, {scenario.kind}, p={scenario.rate}, any number: false pass", int((passing <= ALPHA).sum()), trials
-        )
+            wrong = ((adjusted <= ALPHA) & (passing > ALPHA)).any(axis=1)
+            yield ErrorRate(f"{name}: false fail", int(wrong.sum()), trials)
+            passing, _ = scenario.pvalues(*scenario.draw(rng, (trials, EPISODES), True), scenario.bounds(bad=True))
+            yield ErrorRate(f"{name}: false pass", int((passing <= ALPHA).sum()), trials)
 
 
 def early_errors(rng: np.random.Generator, trials: int) -> Iterator[ErrorRate]:
     """The same under early stopping: every comparison is looked at after each of its episodes."""
     for scenario in scenarios():
         for total in COMPARISONS:
+            name = f"early stop, {scenario.kind}, p={scenario.rate}, {total} comparisons"
             wrong = np.zeros(trials, dtype=bool)
             for _ in range(total):
                 old, new = scenario.draw(rng, (trials, MOST_EPISODES), False)
                 passing, failing = scenario.stakes(old, new, scenario.bounds(bad=False))
                 wrong |= first_answer(passing, failing, total)[1] == -1
-            yield ErrorRate(
-                f"early stop, {scenario.kind}, p={scenario.rate}, {total} comparisons: false fail", int(wrong.sum()), trials
-            )
-        old, new = scenario.draw(rng, (trials, MOST_EPISODES), True)
-        answer = first_answer(*scenario.stakes(old, new, scenario.bounds(bad=True)), 1)[1]
-        yield ErrorRate(
-            f"early stop, {scenario.kind}, p={scenario.rate}, any number: false pass", int((answer == 1).sum()), trials
-        )
+            yield ErrorRate(f"{name}: false fail", int(wrong.sum()), trials)
+            old, new = scenario.draw(rng, (trials, MOST_EPISODES), True)
+            answer = first_answer(*scenario.stakes(old, new, scenario.bounds(bad=True)), total)[1]
+            yield ErrorRate(f"{name}: false pass", int((answer == 1).sum()), trials)
 
 
 def first_answer(passing: np.ndarray, failing: np.ndarray, total: int) -> tuple[np.ndarray, np.ndarray]:
@@ -171,7 +174,10 @@ def first_answer(passing: np.ndarray, failing: np.ndarray, total: int) -> tuple[
     passed, failed = passing >= -np.log(ALPHA), failing >= -np.log(ALPHA / total)
     crossed = passed | failed
     stop = np.where(crossed.any(-1), crossed.argmax(-1), crossed.shape[-1] - 1)
-    at = np.take_along_axis(passed, stop[..., None], -1)[..., 0], np.take_along_axis(failed, stop[..., None], -1)[..., 0]
+    at = (
+        np.take_along_axis(passed, stop[..., None], -1)[..., 0],
+        np.take_along_axis(failed, stop[..., None], -1)[..., 0],
+    )
     return stop + 1, np.where(at[0], 1, np.where(at[1], -1, 0))
 
 
@@ -231,10 +237,12 @@ def fixed_pairs(rng: np.random.Generator, bounds: Bounds, flips: float, trials: 
                 return False
         return True
 
-    n = int(0.7 * (planning.plan_pairs(bounds, 2 * flips) or 0))
-    while not enough(n):
-        n = int(n * 1.03) + 1
-    return n
+    guess = planning.plan_pairs(bounds, 2 * flips) or 0
+    low, high = int(0.6 * guess), int(1.3 * guess)  # not enough, and enough
+    while high - low > 0.03 * high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def under_workers(rng: np.random.Generator, trials: int, in_order: bool) -> Iterator[ErrorRate]:

@@ -3,6 +3,8 @@
 from pytest_vla._version import __version__
 from pytest_vla.benchmark import benchmark
 from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.hunt.lazy import perturbations
+from pytest_vla.hunt.mark import hunt
 from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
 from pytest_vla.rollout import rollout
 from pytest_vla.suite import Requirement, Suite, SuiteError, Termination, get_suite, register, suite_names
@@ -20,6 +22,8 @@ __all__ = [
     "__version__",
     "benchmark",
     "get_suite",
+    "hunt",
+    "perturbations",
     "register",
     "rollout",
     "suite_names",

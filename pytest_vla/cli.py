@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pytest_vla._version import __version__
+from pytest_vla.gate.commands import add_commands
+from pytest_vla.gate.verdict import GateError
 from pytest_vla.policies.base import PolicyError
+from pytest_vla.report.commands import add_report_commands
 from pytest_vla.report.runfile import RunFileError
 from pytest_vla.suite import SuiteError
 
@@ -18,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
-    except (RunFileError, SuiteError, PolicyError) as error:
+    except (RunFileError, SuiteError, PolicyError, GateError) as error:
         print(f"pytest-vla: {error}", file=sys.stderr)
         return 2
 
@@ -43,10 +48,58 @@ def _parser() -> argparse.ArgumentParser:
     merge.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="where run.jsonl goes")
     merge.set_defaults(run=_merge)
 
+    add_commands(commands)
+    add_report_commands(commands)
+
     suites = commands.add_parser("suites", help="list the suites, tasks and partitions that can be run")
     suites.add_argument("names", nargs="*", metavar="SUITE")
     suites.set_defaults(run=_suites)
+    _add_inference_commands(commands)
     return parser
+
+
+def _add_inference_commands(commands: Any) -> None:
+    serve = commands.add_parser("serve", help="offer a policy to vla-eval and openpi clients")
+    serve.add_argument("policy", metavar="POLICY", help="what --vla-policy takes")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    serve.add_argument("--port", type=int, default=8000, help="0 picks a free one (default: %(default)s)")
+    serve.add_argument("--device", default="cpu", help="where the model goes (default: %(default)s)")
+    serve.add_argument("--batch", type=int, default=32, metavar="N", help="largest batch (default: %(default)s)")
+    serve.add_argument("--horizon", type=int, metavar="N", help="actions to execute of each chunk (default: all)")
+    serve.add_argument("--protocol", choices=("auto", "vla-eval", "openpi"), default="auto", help="who may connect")
+    serve.add_argument("--map", action="append", default=[], metavar="OURS=THEIRS", help="images.front=images.top, ...")
+    serve.set_defaults(run=_serve)
+
+    tune = commands.add_parser("tune", help="measure the policy's supply of actions and the simulators' demand")
+    tune.add_argument("policy", metavar="POLICY", help="what --vla-policy takes")
+    tune.add_argument("--suite", required=True, metavar="NAME", help="whose observations to use")
+    tune.add_argument("--device", default="cpu", help="where the model goes (default: %(default)s)")
+    tune.add_argument("-n", "--simulators", type=int, default=4, metavar="N", help="up to N (default: %(default)s)")
+    tune.set_defaults(run=_tune)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from pytest_vla.inference.serve import ServeOptions, run_server
+    from pytest_vla.policies.websocket import TOKEN_VARIABLE
+
+    names = dict(text.partition("=")[::2] for text in options.map)
+    served = ServeOptions(
+        host=options.host,
+        port=options.port,
+        token=os.environ.get(TOKEN_VARIABLE, ""),
+        protocol=options.protocol,
+        batch=options.batch,
+        horizon=options.horizon,
+        names=names,
+    )
+    return run_server(options.policy, served, options.device)
+
+
+def _tune(options: argparse.Namespace) -> int:
+    from pytest_vla.inference.demand import tune
+
+    print(tune(options.policy, options.suite, options.device, options.simulators))
+    return 0
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pytest
 
 from pytest_vla.benchmark import MARK, Benchmark
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.hunt.items import HuntKey, hunt_of
+from pytest_vla.hunt.mark import MARK as HUNT_MARK
 from pytest_vla.options import Settings
 from pytest_vla.report.runfile import Key
 from pytest_vla.suggest import unknown
@@ -55,6 +58,10 @@ def check_after_collection(settings: Settings, asked: list[Benchmark]) -> None:
     suites = [get_suite(name) for name in dict.fromkeys(benchmark.suite for benchmark in asked)]
     chosen = [suite for suite in suites if not settings.suite or suite.name in settings.suite]
     _refuse(wrong_name(settings, suite_names(), chosen or suites) if suites or settings.suite else None)
+    if settings.perturbing:
+        from pytest_vla.perturb.plan import check_supported
+
+        check_supported(settings, chosen)
 
 
 def _refuse(message: str | None) -> None:
@@ -141,8 +148,21 @@ def episodes_of(asked: Benchmark, settings: Settings) -> list[EpisodeKey]:
     count = next(n for n in (settings.episodes, asked.episodes, DEFAULT_EPISODES) if n is not None)
     indices = range(settings.first_episode, settings.first_episode + count)
     return [
-        suite.episode(task, partition, index) for task, partition in _task_by_task(suite, cells) for index in indices
+        replace(suite.episode(task, partition, index, perturbation), repeat=repeat)
+        for task, partition in _task_by_task(suite, cells)
+        for index in indices
+        for perturbation in _perturbations(settings)
+        for repeat in range(max(1, settings.repeat))
     ]
+
+
+def _perturbations(settings: Settings) -> list[str]:
+    """None, or the control and what it is compared with."""
+    if not settings.perturbing:
+        return [""]
+    from pytest_vla.perturb.plan import planned_perturbations
+
+    return planned_perturbations(settings)
 
 
 def _known(names: Iterable[str], known: Iterable[str]) -> list[str]:
@@ -156,12 +176,21 @@ def _task_by_task(suite: Suite, cells: list[tuple[str, str]]) -> list[tuple[str,
 
 
 def _done_key(key: EpisodeKey) -> Key:
-    return (key.suite, key.task, key.partition, key.index, key.perturbation)
+    return (key.suite, key.task, key.partition, key.index, key.perturbation, key.repeat)
 
 
 def drop_empty(items: list[pytest.Item]) -> None:
     """A benchmark without episodes here (another suite was asked for, or all are done) leaves no item behind."""
-    items[:] = [item for item in items if episode_of(item) is not None or benchmark_of(item) is None]
+    items[:] = [item for item in items if key_of_item(item) is not None or not _is_ours(item)]
+
+
+def _is_ours(item: pytest.Item) -> bool:
+    return benchmark_of(item) is not None or item.get_closest_marker(HUNT_MARK) is not None
+
+
+def key_of_item(item: pytest.Item) -> EpisodeKey | HuntKey | None:
+    """The episode or the hunt of an item."""
+    return episode_of(item) or hunt_of(item)
 
 
 def check_unique(items: list[pytest.Item]) -> None:

@@ -28,6 +28,7 @@ class EpisodeKey:
     index: int
     perturbation: str = ""
     version: str = "1"
+    repeat: int = 0  # the same episode once more (`--vla-repeat`); no part of the seed either
 
     def __str__(self) -> str:
         return f"{self.suite}/{self.id}"
@@ -36,7 +37,8 @@ class EpisodeKey:
     def id(self) -> str:
         """The text between the brackets of the pytest node id; it does not depend on how many episodes are run."""
         text = f"{self.task}-{self.partition}-{self.index:02d}"
-        return f"{text}-{self.perturbation}" if self.perturbation else text
+        text = f"{text}-{self.perturbation}" if self.perturbation else text
+        return f"{text}-r{self.repeat}" if self.repeat else text
 
     @property
     def cell(self) -> tuple[str, str, str]:
@@ -93,6 +95,7 @@ class Result:
                 "index": key.index,
                 "perturbation": key.perturbation,
                 "version": key.version,
+                "repeat": key.repeat,
                 "outcome": self.outcome,
                 "reason": self.reason,
                 "steps": self.steps,

@@ -5,15 +5,19 @@ from __future__ import annotations
 import faulthandler
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.hunt.items import HuntKey
+from pytest_vla.inference.session import local_source, remote_source
 from pytest_vla.options import Settings
-from pytest_vla.policies import Policy, PolicyError, PolicySource, load_policy
+from pytest_vla.policies import Policy, PolicyError, PolicySource
+from pytest_vla.report.tape import Tape
 from pytest_vla.rollout import Surroundings, surroundings
 from pytest_vla.suite import Suite, SuiteError, get_suite
 
@@ -31,9 +35,10 @@ RESULTS = pytest.StashKey[list[Result]]()
 class Execution:
     """What one process (a worker, or the only one) keeps over its items."""
 
-    def __init__(self, settings: Settings, is_worker: bool) -> None:
+    def __init__(self, settings: Settings, is_worker: bool, served: Mapping[str, Any] | None = None) -> None:
         self.settings = settings
         self.is_worker = is_worker
+        self._served = served
         self._source: PolicySource | None = None
         self._envs: OrderedDict[tuple[str, str], gymnasium.Env[Any, Any]] = OrderedDict()
 
@@ -42,8 +47,12 @@ class Execution:
         if self._source is None:
             if self.settings.policy is None:
                 raise PolicyError("no policy: add --vla-policy=SPEC")
-            self._source = load_policy(self.settings.policy)
+            self._source = remote_source(self._served, self.settings) if self._served else local_source(self.settings)
         return self._source
+
+    def use(self, source: PolicySource) -> None:
+        """The process that loaded the policy to check it need not load it again."""
+        self._source = source
 
     def policy_for(self, suite: Suite, env: gymnasium.Env[Any, Any]) -> Policy:
         return self.source().bind(suite, env)
@@ -83,6 +92,9 @@ class Execution:
         """Run an item with its time limit set and its results listened to."""
         results = item.stash.setdefault(RESULTS, [])
         around = Surroundings(timeout=self.settings.timeout, on_result=results.append)
+        if self.settings.taping:
+            tape = Tape()
+            around = replace(around, on_result=lambda result: results.append(tape.added_to(result)), on_step=tape.add)
         token = surroundings.set(around)
         try:
             with self._native_hang_limit(item.config):
@@ -140,7 +152,7 @@ def decorate(report: pytest.TestReport, item: pytest.Item, result: Result) -> No
         report.longrepr = str(result)  # the measurement says more than the traceback of `assert result`
 
 
-def suite_of(episode: EpisodeKey) -> Suite:
+def suite_of(episode: EpisodeKey | HuntKey) -> Suite:
     try:
         return get_suite(episode.suite)
     except SuiteError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import pytest
 from pytest_vla.suggest import unknown
 
 TABLE = "tool.pytest_vla"
+GATE = "gate"  # a flag on the command line, a table of its own in pyproject.toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Option:
     """One `--vla-NAME` option; `kind` says how its text, and its value in pyproject.toml, is read."""
 
     name: str
-    kind: Literal["text", "names", "count", "seconds", "flag"]
+    kind: Literal["text", "names", "count", "seconds", "flag", "batch", "ensemble", "video"]
     default: Any
     metavar: str
     help: str
@@ -46,6 +47,28 @@ OPTIONS = (
     Option("resume", "flag", False, "", "Go on with the run in --vla-run-dir, or with the newest one in vla-runs/"),
     Option("max-errors", "count", 0, "N", "Error episodes (crashes, time-outs) that do not yet fail the run"),
     Option("timeout", "seconds", 300.0, "SECONDS", "Wall-clock limit of one episode; 0 means none"),
+    Option("device", "names", (), "NAMES", "Devices to load the policy on; with -n one server each (default: cpu)"),
+    Option("batch", "batch", None, "N", "Largest batch of the inference server, or auto to measure it (default: 32)"),
+    Option("deterministic", "flag", False, "", "Same bits at any -n: batches of one fixed size (--vla-batch, or 8)"),
+    Option("horizon", "count", 0, "N", "Actions to execute of each chunk (default: the policy's own, or all)"),
+    Option("ensemble", "ensemble", None, "HOW", "What overlapping chunks become: newest, mean or exponential"),
+    Option("gate", "flag", False, "", "Judge the run by [tool.pytest_vla.gate]: exit 0 pass, 1 fail, 6 undecided"),
+    Option("baseline", "text", None, "RUN", "Judge the run against this earlier one (turns on --vla-gate)"),
+    Option("early-stop", "flag", False, "", "Stop each comparison once it is decided (turns on --vla-gate)"),
+    Option("budget", "count", None, "N", "With --vla-early-stop: episodes in all, shared by what is undecided"),
+    Option("repeat", "count", 1, "N", "Run every episode N times and report how often its outcome flips"),
+    Option("perturb", "text", None, "TEXT", "Also run every episode perturbed: camera.yaw=3,light.brightness=5"),
+    Option("sweep", "names", (), "AXES", "Also run every episode at levels 1 to 8 of these axes, and draw the curves"),
+    Option("language-check", "flag", False, "", "Also run every episode told otherwise: is the old task done?"),
+    Option("hunt", "flag", False, "", "Search every task for the smallest perturbations that break the policy"),
+    Option("axes", "names", (), "NAMES", "Axes or groups of axes to hunt in (default: all that the suite supports)"),
+    Option("hunt-episodes", "count", None, "N", "Episodes one hunt may use (default: its own, or 500)"),
+    Option("hunt-seconds", "seconds", 0.0, "SECONDS", "Time one hunt may take; 0 means no limit"),
+    Option("hunt-database", "text", None, "DIR", "Where finds are kept and tried first next time (default: .vla-hunts)"),
+    Option("shard", "text", None, "I/N", "Run the I-th of N parts of the episodes; join them with pytest-vla merge"),
+    Option("report", "text", None, "PATH", "Write an HTML report there: FILE.html, or DIR for DIR/report.html"),
+    Option("video", "video", None, "WHICH", "Episodes to film for the report: unsolved, all, none, or N unsolved a task"),
+    Option("actions", "flag", False, "", "Record the actions of every episode in the run file (on with --vla-report)"),
 )
 
 
@@ -63,9 +86,47 @@ class Settings:
     resume: bool
     max_errors: int
     timeout: float
+    gate: bool = False
+    baseline: str | None = None
+    early_stop: bool = False
+    budget: int | None = None
+    repeat: int = 1
+    perturb: str | None = None
+    sweep: tuple[str, ...] = ()
+    language_check: bool = False
+    hunt: bool = False
+    axes: tuple[str, ...] = ()
+    hunt_episodes: int | None = None
+    hunt_seconds: float = 0.0
+    hunt_database: str | None = None
+    shard: str | None = None
+    gate_table: dict[str, Any] = field(default_factory=dict)
+    device: tuple[str, ...] = ()
+    batch: str | None = None
+    deterministic: bool = False
+    horizon: int = 0
+    ensemble: str | None = None
+    report: str | None = None
+    video: str | None = None
+    actions: bool = False
+
+    @property
+    def taping(self) -> bool:
+        """Whether the run file keeps what the policy did: films are then drawn without it."""
+        return self.actions or self.report is not None or self.video not in (None, "none")
+
+    @property
+    def perturbing(self) -> bool:
+        """Whether episodes run perturbed next to their control."""
+        return self.perturb is not None or bool(self.sweep) or self.language_check
+
+    @property
+    def gating(self) -> bool:
+        """Whether a gate's verdict is the exit code."""
+        return self.gate or self.early_stop or self.baseline is not None
 
     def to_dict(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -89,7 +150,9 @@ def add_options(parser: pytest.Parser) -> None:
 def read_settings(config: pytest.Config) -> Settings:
     """Command line first, then `[tool.pytest_vla]`, then the default; bad values are one clear usage error."""
     table = _read_table(config)
-    values = {}
+    values: dict[str, Any] = {}
+    if isinstance(table.get(GATE), dict):
+        values["gate_table"] = table.pop(GATE)
     for option in OPTIONS:
         given = getattr(config.option, f"vla_{option.field}")
         if given is not None:
@@ -126,6 +189,9 @@ def _convert(option: Option, value: Any, where: str) -> Any:
             "count": "a whole number, 0 or more",
             "seconds": "a number of seconds, 0 or more",
             "flag": "true or false",
+            "batch": "a whole number, 1 or more, or auto",
+            "ensemble": "newest, mean or exponential",
+            "video": "unsolved, all, none or a whole number",
         }[option.kind]
         raise pytest.UsageError(f"{where} must be {expected}, got {value!r}") from None
 
@@ -164,7 +230,28 @@ def _flag(value: Any) -> bool:
     return value
 
 
-_CONVERT = {"text": _text, "names": _names, "count": _count, "seconds": _seconds, "flag": _flag}
+def _batch(value: Any) -> str:
+    if value != "auto" and _count(value) < 1:
+        raise ValueError
+    return str(value).strip()
+
+
+def _ensemble(value: Any) -> str:
+    if value not in ("newest", "mean", "exponential"):
+        raise ValueError
+    return str(value)
+
+
+def _video(value: Any) -> str:
+    if value not in ("unsolved", "all", "none"):
+        _count(value)
+    return str(value).strip()
+
+
+_CONVERT = {
+    **{"text": _text, "names": _names, "count": _count, "seconds": _seconds, "flag": _flag},
+    **{"batch": _batch, "ensemble": _ensemble, "video": _video},
+}
 
 
 def shown_path(path: Path) -> str:

@@ -17,22 +17,31 @@ from pytest_vla.collection import (
     default_files,
     drop_empty,
     episode_of,
+    key_of_item,
     parametrize,
     use_files,
 )
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.execution import Execution, decorate, junit_properties, result_of, start_report, suite_of
+from pytest_vla.inference.session import told
+from pytest_vla.gate.hooks import register_gate
+from pytest_vla.hunt.hooks import HuntHooks
+from pytest_vla.hunt.items import is_hunt_id
 from pytest_vla.options import add_options, read_settings
 from pytest_vla.policies import Policy
 from pytest_vla.recorder import Recorder, is_worker, keys_from_worker
+from pytest_vla.report.session import register_report
 from pytest_vla.suite import shipped_test_modules
 
 if TYPE_CHECKING:
     import gymnasium
 
+    from pytest_vla.perturb import Perturbation
+
 EXECUTION: pytest.StashKey[Execution] = pytest.StashKey()
 ASKED: pytest.StashKey[list[Benchmark]] = pytest.StashKey()
 RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()
+HUNTS: pytest.StashKey[HuntHooks] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,11 +52,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Read the settings, and choose what to run when no path was typed."""
     config.addinivalue_line("markers", "vla(benchmark): an episode of a pytest-vla suite; set by @vla.benchmark")
+    config.addinivalue_line("markers", "vla_hunt(hunted): a hunt in a pytest-vla suite; set by @vla.hunt")
     settings = read_settings(config)
-    config.stash[EXECUTION] = Execution(settings, is_worker(config))
+    served = getattr(config, "workerinput", {}).get("vla_served")
+    config.stash[EXECUTION] = Execution(settings, is_worker(config), served)
     config.stash[ASKED] = []
+    config.stash[HUNTS] = HuntHooks(config, config.stash[EXECUTION])
+    config.pluginmanager.register(config.stash[HUNTS], "vla-hunts")
+    register_gate(config, settings)
+    register_report(config, settings)
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(XdistHooks(), "vla-xdist")
+    if settings.perturbing:
+        from pytest_vla.perturb.plan import planned_perturbations
+
+        planned_perturbations(settings)  # what cannot be read is said at once
     if config.option.help or not (settings.policy or settings.suite):
         return
     typed = config.args_source is pytest.Config.ArgsSource.ARGS
@@ -63,9 +82,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """On the controller: load the policy and open the run file before any worker exists."""
     config = session.config
     settings = config.stash[EXECUTION].settings
-    if settings.policy is None or is_worker(config) or config.option.collectonly:
+    if is_worker(config) or config.option.collectonly:
+        return
+    if settings.policy is None:
+        if settings.suite:
+            raise pytest.UsageError("--vla-suite names what to run; add --vla-policy=SPEC to say with which policy")
         return
     recorder = config.stash[RECORDER] = Recorder.start(config, settings)
+    config.stash[EXECUTION].use(recorder.source)
+    config.stash[HUNTS].recorder = recorder
     config.pluginmanager.register(recorder, "vla-recorder")
 
 
@@ -75,7 +100,8 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     if recorder is None:
         return None
     resumed = f", resuming after {len(recorder.done)} episodes" if recorder.done else ""
-    return f"vla: policy {recorder.source.text} ({recorder.source.digest[:19]}), run {recorder.writer.path}{resumed}"
+    digest = "" if recorder.source.digest.startswith("builtin:") else f" ({recorder.source.digest[:19]})"
+    return f"vla: policy {recorder.source.text}{digest}, run {recorder.writer.path}{resumed}"
 
 
 def pytest_pycollect_makemodule(module_path: Any, parent: pytest.Collector) -> pytest.Module | None:
@@ -87,9 +113,12 @@ def pytest_pycollect_makemodule(module_path: Any, parent: pytest.Collector) -> p
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Turn a benchmark function into one item per episode."""
-    asked = benchmark_of(metafunc.definition)
-    if asked is not None:
+    """Turn a benchmark function into one item per episode, a hunting one into one item per hunt."""
+    hunted = metafunc.config.stash[HUNTS].parametrize(metafunc)
+    asked = hunted or benchmark_of(metafunc.definition)
+    if hunted is not None:
+        metafunc.config.stash[ASKED].append(hunted)
+    elif asked is not None:
         metafunc.config.stash[ASKED].append(asked)
         parametrize(metafunc, asked, metafunc.config.stash[EXECUTION].settings, _done(metafunc.config))
 
@@ -99,6 +128,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Drop benchmarks that have nothing to run here; refuse to measure one episode twice."""
     try:
         check_after_collection(config.stash[EXECUTION].settings, config.stash[ASKED])
+        config.stash[HUNTS].check()
         drop_empty(items)
         check_unique(items)
     except pytest.UsageError as error:
@@ -128,9 +158,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what cannot run here, with the command that changes that."""
-    episode = episode_of(item)
-    if episode is not None:
-        reason = item.config.stash[EXECUTION].skip_reason(suite_of(episode))
+    key = key_of_item(item)
+    if key is not None:
+        reason = item.config.stash[EXECUTION].skip_reason(suite_of(key))
         if reason:
             pytest.skip(reason)
 
@@ -178,11 +208,15 @@ class XdistHooks:
     def pytest_configure_node(self, node: Any) -> None:
         """Workers and their replacements all collect the same: the controller says what is done already."""
         node.workerinput["vla_done"] = [list(key) for key in sorted(_done(node.config))]
+        recorder = node.config.stash.get(RECORDER, None)
+        if recorder is not None and recorder.service is not None:
+            node.workerinput["vla_served"] = told(recorder.service, node.gateway.id)
 
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
         recorder = node.config.stash.get(RECORDER, None)
-        if recorder is not None and ids and not recorder.live.total:
-            recorder.planned(len(ids))
+        episodes = [name for name in ids if not is_hunt_id(name)]
+        if recorder is not None and episodes and not recorder.live.total:
+            recorder.planned(len(episodes))
 
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         recorder = node.config.stash.get(RECORDER, None)
@@ -215,6 +249,14 @@ def episode(request: pytest.FixtureRequest) -> EpisodeKey:
 def env(request: pytest.FixtureRequest, episode: EpisodeKey) -> gymnasium.Env[Any, Any]:
     """An environment of the episode's suite, kept between items of a worker; `rollout` resets it."""
     return request.config.stash[EXECUTION].env_for(suite_of(episode), episode.task)
+
+
+@pytest.fixture
+def perturbation(episode: EpisodeKey) -> Perturbation:
+    """What is off neutral in this episode; a hunt gives it to each probe."""
+    from pytest_vla.perturb import Perturbation
+
+    return Perturbation.parse(getattr(episode, "perturbation", ""))
 
 
 @pytest.fixture

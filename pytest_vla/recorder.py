@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_vla.inference.session import describe, local_workers, open_policy, statistics
 from pytest_vla.options import Settings, shown_path
-from pytest_vla.policies import PolicyError, PolicySource, load_policy
+from pytest_vla.policies import PolicyError, PolicySource
 from pytest_vla.report.live import Live
 from pytest_vla.report.runfile import FILE_NAME, Key, Record, RunFileError, RunWriter, key_of, provenance, read_run
 from pytest_vla.suite import get_suite, get_suites, suite_names
+
+if TYPE_CHECKING:
+    from pytest_vla.inference.service import Service
 
 RUNS_FOLDER = Path("vla-runs")
 
@@ -26,6 +30,8 @@ class Recorder:
         self.done: frozenset[Key] = frozenset()
         self.skipped: dict[str, int] = {}
         self.usage_error: str | None = None
+        self.service: Service | None = None
+        self.inference: Record | None = None
         self._started: dict[str, Record] = {}
         self.folder = self._folder()
         self.writer = self._open()
@@ -36,12 +42,17 @@ class Recorder:
         """Load the policy and open the run file; whatever is wrong is one usage error."""
         try:
             assert settings.policy is not None
-            source = load_policy(settings.policy)
+            source, service = open_policy(settings, local_workers(config))
+            if service is not None:
+                config.add_cleanup(service.close)
             for name in settings.suite:
                 mismatch = source.spec.mismatch(get_suite(name)) if name in suite_names() else None
                 if mismatch:
                     raise PolicyError(f"policy '{settings.policy}' cannot act in suite '{name}': {mismatch}")
-            return cls(config, settings, source)
+            recorder = cls(config, settings, source)
+            recorder.service = service
+            recorder.live.statistics = service.statistics if service is not None else None
+            return recorder
         except (PolicyError, RunFileError) as error:
             raise pytest.UsageError(str(error)) from error
 
@@ -128,8 +139,14 @@ class Recorder:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self.live.end()
         session.exitstatus = self._exit_status(session)
+        if self.service is not None:
+            self.inference = statistics(self.service, self._new_records())
+            self.writer.write(self.inference)
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-            self.writer.write({"type": "end", "episodes": len(self.records)})
+            speed = self.live.speed() or 0.0
+            self.writer.write(
+                {"type": "end", "episodes": len(self.records), "episodes_per_second": round(speed, 3)}
+            )
         self.writer.close()
 
     def _exit_status(self, session: pytest.Session) -> int | pytest.ExitCode:
@@ -163,6 +180,12 @@ class Recorder:
             run_file=shown_path(self.writer.path),
             speed=self.live.speed(),
         )
+        if self.inference is not None:
+            for line in describe(self.inference):
+                terminalreporter.line(line)
+
+    def _new_records(self) -> list[Record]:
+        return [record for key, record in self.records.items() if key not in self.done]
 
 
 def is_worker(config: pytest.Config) -> bool:
@@ -171,4 +194,4 @@ def is_worker(config: pytest.Config) -> bool:
 
 def keys_from_worker(items: list[list[Any]]) -> frozenset[Key]:
     """The finished episodes as the controller sent them (lists of built-ins)."""
-    return frozenset((str(s), str(t), str(p), int(i), str(x)) for s, t, p, i, x in items)
+    return frozenset((str(s), str(t), str(p), int(i), str(x), int(r)) for s, t, p, i, x, r in items)

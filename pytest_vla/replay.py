@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_vla.episode import EpisodeKey, Result
-from pytest_vla.policies import load_policy
+from pytest_vla.inference.session import recorded_source
 from pytest_vla.report.runfile import Record, Run, RunFileError, read_run
 from pytest_vla.rollout import rollout
 from pytest_vla.suggest import unknown
@@ -47,7 +47,7 @@ def replay(run_file: Path, name: str, policy: str | None = None) -> Replayed:
     """Run the named episode of a run again, in this process."""
     run = read_run(run_file)
     record = find_episode(run, name)
-    suite = _suite_of(record)
+    suite = suite_of(record)
     if suite.version != record["version"]:
         raise RunFileError(
             f"the episode was recorded with version {record['version']} of suite '{suite.name}', installed is "
@@ -56,7 +56,7 @@ def replay(run_file: Path, name: str, policy: str | None = None) -> Replayed:
     missing = suite.missing()
     if missing is not None:
         raise SuiteError(f"suite '{suite.name}' needs {missing.module}: {missing.install}")
-    source = load_policy(policy or run.provenance["policy"]["text"])
+    source = recorded_source(policy or run.provenance["policy"]["text"], run.provenance.get("options", {}))
     key = EpisodeKey(
         suite.name, record["task"], record["partition"], record["index"], record["perturbation"], suite.version
     )
@@ -72,13 +72,13 @@ def find_episode(run: Run, name: str) -> Record:
     """The record of a node id, of SUITE/ID or of an ID; what is between brackets is the ID."""
     wanted = name.partition("[")[2].rstrip("]") if "[" in name else name
     matches = []
-    for record in run.episodes:
+    for record in [*run.episodes, *(other for other in run.others if other["type"] == "probe")]:
         key = EpisodeKey(record["suite"], record["task"], record["partition"], record["index"], record["perturbation"])
         if name == record.get("nodeid"):
             return record
         if wanted in (key.id, str(key)):
             matches.append(record)
-    if len(matches) > 1:
+    if len({record["suite"] for record in matches}) > 1:
         raise RunFileError(f"{name!r} names episodes of several suites: write SUITE/{wanted}")
     if not matches:
         known = sorted({f"{r['suite']}/{r['task']}-{r['partition']}-{r['index']:02d}" for r in run.episodes})
@@ -86,7 +86,7 @@ def find_episode(run: Run, name: str) -> Record:
     return matches[0]
 
 
-def _suite_of(record: Record) -> Suite:
+def suite_of(record: Record) -> Suite:
     """The suite of a record; one that a test file defines is found by importing that file."""
     try:
         return get_suite(record["suite"])

@@ -18,17 +18,29 @@ from pytest_vla.suite import Suite, Termination, get_suite
 if TYPE_CHECKING:
     import gymnasium
 
+    from pytest_vla.perturb import Perturbation
     from pytest_vla.policies.base import Policy
 
 DEFAULT_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """The state a rollout came to, and the action that led there; the first state follows from no action."""
+
+    observation: Any
+    action: Any
+    progress: float | None
+    success: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the running pytest item wants of a rollout: its time limit, and to hear of the result."""
+    """What the running pytest item wants of a rollout: its time limit, and to hear of its steps and of the result."""
 
     timeout: float = DEFAULT_TIMEOUT_S
     on_result: Callable[[Result], None] = lambda result: None
+    on_step: Callable[[Step], None] = lambda step: None
 
 
 surroundings: ContextVar[Surroundings] = ContextVar("surroundings", default=Surroundings())  # noqa: B039
@@ -46,7 +58,7 @@ def rollout(
     policy: Policy,
     env: gymnasium.Env[Any, Any],
     episode: EpisodeKey,
-    perturbation: str | None = None,
+    perturbation: str | Perturbation | None = None,
     *,
     timeout: float | None = None,
 ) -> Result:
@@ -63,9 +75,12 @@ def rollout(
         A Result that is true when the task was solved. Nothing a policy or a simulator raises escapes: it becomes
         an error result with a reason.
     """
+    suite = get_suite(episode.suite)
     if perturbation is not None:
-        episode = replace(episode, perturbation=str(perturbation))
-    attempt = _Attempt(get_suite(episode.suite), policy, env, episode)
+        from pytest_vla.perturb import Perturbation
+
+        episode = replace(episode, perturbation=str(Perturbation.parse(str(perturbation)).check(suite)))
+    attempt = _Attempt(suite, policy, env, episode)
     around = surroundings.get()
     start = perf_counter()
     try:
@@ -92,16 +107,19 @@ class _Attempt:
         self.initial_digest = ""
         self.states = hashlib.blake2b(digest_size=16)
         self.timings = {"reset": 0.0, "act": 0.0, "step": 0.0}
+        self.state: Any = None
 
     def run(self) -> tuple[Outcome, str | None, str]:
         observation = self._guard("reset", "env_error", self._reset)
-        state = self._guard("act", "policy_error", lambda: self.policy.reset(self.episode))
+        surroundings.get().on_step(Step(observation, None, self.progress, False))
+        state = self.state = self._guard("act", "policy_error", lambda: self.policy.reset(self.episode))
         hold = self.suite.termination is Termination.AT_HORIZON
         success = terminated = False
         for _ in range(self.suite.step_limit(self.episode.task)):
             action = self._guard("act", "policy_error", lambda: self._act(observation, state))  # noqa: B023
             observation, terminated, info = self._guard("step", "env_error", lambda: self._step(action))  # noqa: B023
             success = bool(info.get("success", False))
+            surroundings.get().on_step(Step(observation, action, self.progress, success))
             failure = info.get("failure")
             if failure:
                 return "unsolved", str(failure), str(info.get("message", ""))
@@ -124,18 +142,27 @@ class _Attempt:
             digest=self.states.hexdigest() if self.initial_digest else "",
             initial_digest=self.initial_digest,
             seconds=seconds,
-            timings=dict(self.timings),
+            timings={**self.timings, **getattr(self.state, "timings", {})},  # a remote policy says where `act` went
             instruction=self.instruction,
         )
 
     def _reset(self) -> Any:
         options = {"episode": self.episode}
-        observation, _ = self.env.reset(seed=self.episode.seed(), options=options)
+        self.outer = self._perturbed()
+        observation, _ = self.outer.reset(seed=self.episode.seed(), options=options)
         self.instruction = str(observation.get("instruction", "")) if isinstance(observation, dict) else ""
         self.initial_digest = self.suite.digest(self.env)
         self.states.update(self.initial_digest.encode())
         self.progress = self.suite.progress(self.env)
         return observation
+
+    def _perturbed(self) -> gymnasium.Env[Any, Any]:
+        """What the policy acts in: the environment itself unless the key says otherwise."""
+        if not self.episode.perturbation:
+            return self.env
+        from pytest_vla.perturb import perturbed
+
+        return perturbed(self.env, self.suite, self.episode)
 
     def _act(self, observation: Any, state: Any) -> Any:
         from pytest_vla.policies.actions import check_action
@@ -150,7 +177,7 @@ class _Attempt:
         return check_action(actions[0], self.env.action_space)
 
     def _step(self, action: Any) -> tuple[Any, bool, dict[str, Any]]:
-        observation, _, terminated, truncated, info = self.env.step(action)
+        observation, _, terminated, truncated, info = self.outer.step(action)
         self.steps += 1
         self.states.update(self.suite.digest(self.env).encode())
         self.progress = self.suite.progress(self.env)

@@ -95,6 +95,16 @@ class Suite(ABC):
 
         return zero_action(env.action_space)
 
+    def hold(self, env: gymnasium.Env[Any, Any], last: Any) -> Any:
+        """What the robot does in a step that brings no new action; `last` is what it did before, None at the start."""
+        return self.noop(env)
+
+    def axes(self) -> Sequence[str]:
+        """The perturbation axes that work here: those around any environment, and those its `reset` applies itself."""
+        from pytest_vla.perturb import everywhere
+
+        return everywhere(cameras=bool(self.cameras))
+
     def progress(self, env: gymnasium.Env[Any, Any]) -> float | None:
         """How much of the task is done, 0..1, or None where the task has no such measure."""
         return None

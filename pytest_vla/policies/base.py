@@ -24,12 +24,14 @@ class PolicySpec:
     suites: tuple[str, ...] = ()
     cameras: tuple[str, ...] = ()
     state_keys: tuple[str, ...] = ()
-    chunk: int = 1
+    chunk: int = 1  # actions one answer holds; more than one stand along the first axis
+    prompt: bool = False  # whether the multimodal prompt is needed: drawing and sending it costs
     extra: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PolicySpec:
-        known = {name: data[name] for name in ("suites", "cameras", "state_keys", "chunk") if name in data}
+        names = ("suites", "cameras", "state_keys", "chunk", "prompt")
+        known = {name: data[name] for name in names if name in data}
         for name in ("suites", "cameras", "state_keys"):
             if name in known:
                 known[name] = tuple(known[name])

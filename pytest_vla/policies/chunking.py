@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.policies.base import Observation, Policy, PolicyError
 
-Ensemble = Literal["newest", "mean", "exponential"]
-ENSEMBLES: tuple[str, ...] = get_args(Ensemble)
+ENSEMBLES = ("newest", "mean", "exponential")
 DECAY = 0.01  # per chunk, the oldest weighing most: the constant of ACT, which introduced the scheme
 
 
@@ -42,7 +41,7 @@ class Chunked(Policy):
     """
 
     def __init__(
-        self, policy: Policy, horizon: int | None = None, ensemble: Ensemble = "newest", decay: float = DECAY
+        self, policy: Policy, horizon: int | None = None, ensemble: str = "newest", decay: float = DECAY
     ) -> None:
         if horizon is not None and horizon < 1:
             raise PolicyError(f"the execution horizon must be at least 1, got {horizon}")
@@ -55,20 +54,24 @@ class Chunked(Policy):
         return ChunkState(self.policy.reset(episode))
 
     def act(self, observations: Sequence[Observation], states: Sequence[ChunkState]) -> list[Any]:
-        due = [index for index, state in enumerate(states) if self._is_due(state)]
+        due = [index for index, state in enumerate(states) if self.is_due(state)]
         if due:
             chunks = self.policy.act([observations[i] for i in due], [states[i].inner for i in due])
             for index, chunk in zip(due, chunks, strict=True):
-                state = states[index]
-                state.asked = state.step
-                state.chunks.append((state.step, _length(chunk), chunk))
-        return [self._next(state) for state in states]
+                self.add(states[index], chunk)
+        return [self.next(state) for state in states]
 
-    def _is_due(self, state: ChunkState) -> bool:
+    def is_due(self, state: ChunkState) -> bool:
+        """Whether this step needs a new chunk."""
         covered = bool(state.chunks) and state.step < state.chunks[-1][0] + state.chunks[-1][1]
         return not covered or (self.horizon is not None and state.step >= state.asked + self.horizon)
 
-    def _next(self, state: ChunkState) -> Any:
+    def add(self, state: ChunkState, chunk: Any) -> None:
+        state.asked = state.step
+        state.chunks.append((state.step, _length(chunk), chunk))
+
+    def next(self, state: ChunkState) -> Any:
+        """The action of this step."""
         step = state.step
         state.chunks = [chunk for chunk in state.chunks if step < chunk[0] + chunk[1]]
         if self.ensemble == "newest":

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
     from pytest_vla.suite import Suite
 
-KINDS = "oracle, random, noop, PATH.pt (a pytest-vla checkpoint) or MODULE:FACTORY"
+KINDS = (
+    "oracle, random, noop, PATH.pt (a pytest-vla checkpoint), PATH.pt2 (torch.export), MODULE:FACTORY, "
+    "a LeRobot or Hugging Face folder, ws://HOST:PORT (a vla-eval or openpi server) or http://HOST/v1 (a chat model)"
+)
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,12 @@ def load_policy(text: str) -> PolicySource:
     """Load what `--vla-policy` names; raises PolicyError with one clear message when that fails."""
     if text in BUILTIN:
         return PolicySource(text, f"builtin:{text}:{__version__}", BUILTIN[text])
-    if text.endswith(".pt"):
+    if is_address(text):
+        return _from_address(text)
+    if text.endswith((".pt", ".pt2")):
         return _from_checkpoint(text)
+    if (Path(text) / "config.json").is_file():
+        return _from_folder(text)
     if ":" in text and "/" not in text:
         return _from_factory(text)
     if "." in text or "/" in text:
@@ -47,12 +54,52 @@ def load_policy(text: str) -> PolicySource:
     raise PolicyError(f"{unknown('policy', text, list(BUILTIN))}; --vla-policy takes {KINDS}")
 
 
+def is_address(text: str) -> bool:
+    return text.startswith(("ws://", "wss://", "http://", "https://"))
+
+
 def _from_checkpoint(text: str) -> PolicySource:
     from pytest_vla.policies.checkpoint import load_checkpoint
+    from pytest_vla.policies.exported import load_exported
 
     path = Path(text)
-    policy = load_checkpoint(path)
+    policy = load_exported(path) if text.endswith(".pt2") else load_checkpoint(path)
     return _shared(text, f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}", policy)
+
+
+def _from_address(text: str) -> PolicySource:
+    if text.startswith("http"):
+        from pytest_vla.policies.chat import ChatPolicy
+
+        chat = ChatPolicy.at(text)
+        return _shared(text, chat.digest, chat)
+    from pytest_vla.policies.websocket import connect_policy
+
+    policy, digest = connect_policy(text)
+    return _shared(text, digest, policy)
+
+
+def _from_folder(text: str) -> PolicySource:
+    """A model folder; LeRobot's says in config.json which of its policies it is."""
+    from pytest_vla.policies import huggingface, lerobot
+
+    folder = Path(text)
+    policy = lerobot.load_folder(folder) if lerobot.is_lerobot(folder) else huggingface.load_folder(folder)
+    return _shared(text, f"folder:{_folder_digest(folder)}", policy)
+
+
+def _folder_digest(folder: Path) -> str:
+    """Names, sizes and small contents: hashing gigabytes of weights would take longer than a short run."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            size = path.stat().st_size
+            digest.update(f"{path.relative_to(folder)}:{size}:".encode())
+            with path.open("rb") as file:
+                digest.update(file.read(1 << 20))
+                file.seek(max(size - (1 << 20), 0))
+                digest.update(file.read())
+    return digest.hexdigest()
 
 
 def _from_factory(text: str) -> PolicySource:

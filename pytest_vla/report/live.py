@@ -1,9 +1,9 @@
-"""Progress while a run goes on: one rewritten line on a terminal, a plain line now and then in a log."""
+"""Progress while a run goes on: a few rewritten lines on a terminal, plain lines now and then in a log."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any
 
@@ -13,6 +13,7 @@ from pytest_vla.report.runfile import Record
 
 TERMINAL_PERIOD_S = 0.5
 LOG_PERIOD_S = 30.0
+LOG_WIDTH = 160
 
 
 class PrefixRate:
@@ -44,6 +45,8 @@ class Live:
     """Counts finished items and says so, never more often than a person can read."""
 
     def __init__(self, config: pytest.Config, first_episode: int = 0, earlier: Iterable[Record] = ()) -> None:
+        from pytest_vla.report.running import Block, RunningRates
+
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._is_terminal = bool(self._reporter and self._reporter.isatty)
         self._first = first_episode
@@ -51,8 +54,12 @@ class Live:
         self.active = config.get_verbosity() == 0 and self._reporter is not None
         self.total = self.finished = self.errors = 0
         self._rate = PrefixRate()
+        self._running = RunningRates(first_episode)
+        self._block = Block(self._reporter)
+        self.statistics: Callable[[], dict[str, Any]] | None = None  # what the inference servers say of themselves
         for record in earlier:
             self._rate.add(record, first_episode)
+            self._running.add(record)
         self._start: float | None = None
         self._last_shown = 0.0
         self._last_finished = 0.0
@@ -65,6 +72,7 @@ class Live:
         self.finished += 1
         self.errors += record["outcome"] == "error"
         self._rate.add(record, self._first)
+        self._running.add(record)
         self._last_finished = monotonic()
         self._show()
 
@@ -79,7 +87,7 @@ class Live:
 
     def end(self) -> None:
         if self.active and self._is_terminal and self.finished:
-            self._reporter.rewrite("", erase=True)
+            self._block.clear()
 
     def _show(self) -> None:
         period = TERMINAL_PERIOD_S if self._is_terminal else LOG_PERIOD_S
@@ -88,10 +96,20 @@ class Live:
             return
         self._last_shown = now
         if self._is_terminal:
-            self._reporter.rewrite(self.line(), erase=True)
+            self._block.show(self.lines(self._reporter._tw.fullwidth - 1))
         else:
             self._reporter.ensure_newline()
-            self._reporter.write_line(self.line())
+            for line in self.lines(LOG_WIDTH):
+                self._reporter.write_line(line)
+
+    def lines(self, width: int) -> list[str]:
+        """The whole picture: how far, the rate of each partition, and what the inference servers do."""
+        lines = [self.line(), *self._running.lines(width)]
+        if self.statistics is not None:
+            from pytest_vla.report.running import inference_line
+
+            lines += filter(None, [inference_line(self.statistics())])
+        return [line[:width] for line in lines]
 
     def line(self) -> str:
         speed = self.speed() or 0.0
@@ -102,11 +120,11 @@ class Live:
             parts.append(f"{self.errors} errors")
         parts.append(f"{speed:.1f} episodes/s")
         if speed and self.total > self.finished:
-            parts.append(f"ETA {_clock((self.total - self.finished) / speed)}")
+            parts.append(f"ETA {clock((self.total - self.finished) / speed)}")
         return " · ".join(parts)
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes:02d}:{rest:02d}"

@@ -22,7 +22,7 @@ FORMAT = 1
 RECORDED_PACKAGES = ("numpy", "scipy", "gymnasium", "pytest", "pytest-xdist", "pybullet", "mujoco", "torch")
 
 Record = dict[str, Any]
-Key = tuple[str, str, str, int, str]
+Key = tuple[str, str, str, int, str, int]
 
 
 class RunFileError(Exception):
@@ -39,6 +39,8 @@ class Run:
     plan: int | None = None
     ended: bool = False
     damaged: list[tuple[int, str]] = field(default_factory=list)
+    others: list[Record] = field(default_factory=list)
+    """Lines of every further type, such as `gate`, `inference` or `end`."""
 
     @property
     def policy_digest(self) -> str:
@@ -47,7 +49,8 @@ class Run:
 
 def key_of(record: Mapping[str, Any]) -> Key:
     """What makes two lines the same episode."""
-    return (record["suite"], record["task"], record["partition"], record["index"], record.get("perturbation") or "")
+    perturbation, repeat = record.get("perturbation") or "", record.get("repeat") or 0
+    return (record["suite"], record["task"], record["partition"], record["index"], perturbation, repeat)
 
 
 def run_path(run: Path | str) -> Path:
@@ -128,6 +131,7 @@ def read_run(run: Path | str) -> Run:
     episodes: dict[Key, Record] = {}
     plan, ended = None, False
     damaged: list[tuple[int, str]] = []
+    others: list[Record] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -141,13 +145,14 @@ def read_run(run: Path | str) -> Run:
                 first = first or record
             elif kind == "plan":
                 plan = int(record["episodes"])
-            elif kind == "end":
-                ended = True
+            else:
+                others.append(record)
+                ended = ended or kind == "end"
         except (ValueError, KeyError, TypeError) as error:
             damaged.append((number, f"{type(error).__name__}: {error}"))
     if first is None:
         raise RunFileError(f"'{path}' is not a run file: its provenance line is missing")
-    return Run(path, first, list(episodes.values()), plan, ended, damaged)
+    return Run(path, first, list(episodes.values()), plan, ended, damaged, others)
 
 
 def write_run(path: Path, first: Record, episodes: Iterable[Record]) -> None:
@@ -184,6 +189,7 @@ def merge_runs(runs: Iterable[Run]) -> tuple[Record, list[Record]]:
                     f"and {record['outcome']} in '{run.path}': the same key must give the same outcome"
                 )
     first = {**runs[0].provenance, "merged": [str(run.path) for run in runs]}
+    first["gate"] = [line for run in runs for line in run.others if line["type"] == "gate"]
     return first, [record for record, _ in merged.values()]
 
 

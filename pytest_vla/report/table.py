@@ -136,10 +136,15 @@ def replay_command(run_file: str, record: Record) -> str:
 
 
 def summary_lines(records: Sequence[Record], run_file: str, speed: float | None, width: int, color: bool) -> list[str]:
-    """The whole summary of a run as text."""
+    """The whole summary of a run as text; a repeated episode is not a second one."""
+    records = [record for record in records if not record.get("repeat")]
     tally = Tally.of(records)
     pace = f", {speed:.2f} episodes/s" if speed else ""
     lines = render_table(summary_rows(records), partition_rows(records), width, color).splitlines()
+    if any(record.get("perturbation") for record in records):
+        from pytest_vla.perturb.summary import perturbation_lines
+
+        lines += perturbation_lines(records)
     lines += ["", f"{tally.solved} of {tally.measured} episodes solved, {tally.errors} errors{pace}"]
     for outcome, title in (("error", "errors"), ("unsolved", "unsolved")):
         reasons = Counter(record["reason"] for record in records if record["outcome"] == outcome)

@@ -332,10 +332,19 @@ class Camera:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What a camera saw: colours, and for each pixel the index of the prop in it (-1 where there is none)."""
+    """What a camera saw: a word of RGBA for each pixel, and the index of the prop in it (-1 where there is none)."""
 
-    rgb: NDArray[np.uint8]
+    pixels: NDArray[np.uint32]
     props: NDArray[np.int32]
+
+    @property
+    def rgb(self) -> NDArray[np.uint8]:
+        return unpacked(self.pixels)
+
+
+def unpacked(pixels: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Words of RGBA as an RGB image."""
+    return np.ascontiguousarray(pixels.view(np.uint8).reshape(*pixels.shape, 4)[:, :, :3])
 
 
 @dataclass
@@ -376,12 +385,12 @@ class BulletStage:
             lightDiffuseCoeff=light.diffuse, lightSpecularCoeff=light.specular, shadow=0,
             renderer=p.ER_TINY_RENDERER, physicsClientId=c,
         )  # fmt: skip
-        pixels = np.asarray(rgba, dtype=np.uint8).reshape(height, width, 4)[:, :, :3]
+        pixels = np.ascontiguousarray(rgba, dtype=np.uint8).view(np.uint32).reshape(height, width)
         index = np.full(max((body for body, _ in self._shown), default=-1) + 2, -1, dtype=np.int32)
         for number, (body, _) in enumerate(self._shown):
             index[body] = number
         seen = np.asarray(ids, dtype=np.int32).reshape(height, width)
-        return Picture(np.ascontiguousarray(pixels), index[seen])  # "nothing" is -1, which is the last entry
+        return Picture(pixels, index[seen])  # "nothing" is -1, which is the last entry
 
     def _clear(self) -> None:
         """Take bodies away in reverse, so that the next ones get ids from 0 and are drawn in the order they come."""

@@ -54,9 +54,10 @@ def scene_edits(episode: EpisodeKey, instance: Instance) -> SceneEdits:
 
 def contradicted(spec: PromptSpec, episode: EpisodeKey, task: Task, strict: bool) -> PromptSpec:
     """The prompt, or under `language.contradict` one of another episode: well-formed, and asking for something else."""
-    if CONTRADICTION not in episode.perturbation:
+    contradicts = CONTRADICTION in episode.perturbation
+    level = Perturbation.parse(episode.perturbation).level(CONTRADICTION) if contradicts else 0
+    if not level:
         return spec
-    level = Perturbation.parse(episode.perturbation).level(CONTRADICTION)
     for attempt in range(CONTRADICTION_DRAWS):
         stream = f"perturbation.{CONTRADICTION}.{level}.{attempt}"
         other = task.instance(episode, strict=strict, stream=stream).prompt

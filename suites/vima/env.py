@@ -73,6 +73,8 @@ class VimaEnv(gymnasium.Env[Observation, Action]):
         The key alone decides every draw; `seed` follows from it and is not looked at.
         """
         options = options or {}
+        if "episode" not in options:
+            raise ValueError('reset() needs options={"episode": suite.episode(task, partition, index)}')
         self.episode: EpisodeKey = options["episode"]
         self.task = self.tasks[self.episode.task]
         self.instance = self.task.instance(self.episode, strict=self.strict)

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_vla.sim.bullet import BulletStage, BulletWorld, Camera, Picture, Prop
+from pytest_vla.sim.bullet import BulletStage, BulletWorld, Camera, Picture, Prop, unpacked
 from pytest_vla.sim.pose import Pose, Vector, yaw_rotation
 
 from .edits import IN_PLACE, NEUTRAL, CameraEdit, SceneEdits
@@ -143,11 +143,12 @@ class Tabletop:
             backdrop = None if edits is None else self._backdrop(camera, edits)
             self.stage.show(props)
             picture = self.stage.picture(camera, (edits or NEUTRAL).light)
-            rgb[name], segmentation[name] = picture.rgb, lookup[picture.props]
+            pixels, ids = picture.pixels, lookup[picture.props]
             if backdrop is not None:
                 empty = picture.props < 0
-                np.copyto(rgb[name], backdrop.rgb, where=empty[:, :, None])
-                np.copyto(segmentation[name], BACKDROP_IDS[backdrop.props], where=empty)
+                pixels = np.where(empty, backdrop.pixels, pixels)
+                ids = np.where(empty, BACKDROP_IDS[backdrop.props], ids)
+            rgb[name], segmentation[name] = unpacked(pixels), ids
         return Views(rgb, segmentation)
 
     def _backdrop(self, camera: Camera, edits: SceneEdits) -> Picture:

@@ -136,7 +136,7 @@ def test_the_run_file_begins_with_its_provenance(reach):
     required = {"suite", "task", "partition", "index", "perturbation"}
     required |= {"outcome", "reason", "steps", "progress", "digest", "seconds"}
     assert all(required <= set(line) for line in lines if line["type"] == "episode")
-    assert lines[-1] == {"type": "end", "episodes": 4}
+    assert (lines[-1]["type"], lines[-1]["episodes"]) == ("end", 4)
 
 
 def test_numpy_values_in_a_result_do_not_end_the_run(reach, read_episodes):

@@ -1,0 +1,227 @@
+"""One model, many simulators: cost of a step and throughput of our server against vla-eval 0.8.0, in one run.
+
+The peer runs in an environment of its own: PYTEST_VLA_PEER_PYTHON names its Python, or one is made with pip. Without
+either, the figures are ours alone and "ok" is null.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+FOLDER = Path(__file__).parent / "peer"
+PEER = "vla-eval==0.8.0"
+SHAPES = ("2x224", "1x256")
+CLIENTS = 8
+SLICE_S = 1.0
+TARGET = {"overhead_vs_default": 0.125, "overhead_vs_raw": 0.5, "throughput_vs_best": 1.5, "throughput_vs_offline": 0.8}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    rounds = 4 if parser.parse_args().quick else 9
+    with peer_python() as python:
+        figures = measure(python, rounds)
+    print(json.dumps({"name": "inference", **figures, "target": TARGET, "ok": verdict(figures)}))
+
+
+def measure(python: str | None, rounds: int) -> dict[str, float]:
+    """The worst ratio over both kinds of observation.
+
+    All sides are started first and then take turns, a slice of a second each: other load on the machine meets them
+    all.
+    """
+    figures: dict[str, list[float]] = {name: [] for name in TARGET}
+    with ExitStack() as stack:
+        alone = lone_clients(stack, python)
+        for shape in SHAPES:
+            steps = take_turns(alone, shape, "step", rounds)
+            print(f"{shape}, 1 client, ms a step: " + ", ".join(f"{n} {1e3 * median(v):.2f}" for n, v in steps.items()))
+            if python is not None:
+                figures["overhead_vs_default"].append(ratio(steps["ours"], steps["default"]))
+                figures["overhead_vs_raw"].append(ratio(steps["ours"], steps["raw"]))
+    with ExitStack() as stack:
+        full = full_houses(stack, python)
+        for shape in SHAPES:
+            rates = take_turns(full, shape, "rate", rounds)
+            shown = ", ".join(f"{n} {median(v):.0f}" for n, v in rates.items())
+            print(f"{shape}, {CLIENTS} clients, actions/s: {shown}")
+            figures["throughput_vs_offline"].append(ratio(rates["ours"], rates["offline"]))
+            if python is not None:
+                best = min(ratio(rates["ours"], rates["batch 1"]), ratio(rates["ours"], rates["batch 8"]))
+                figures["throughput_vs_best"].append(best)
+    worst = {name: (max if "overhead" in name else min)(values) for name, values in figures.items() if values}
+    return {name: round(value, 3) for name, value in worst.items()}
+
+
+def ratio(ours: list[float], theirs: list[float]) -> float:
+    return median(ours) / median(theirs)
+
+
+def verdict(figures: dict[str, float]) -> bool | None:
+    if len(figures) < len(TARGET):
+        return None
+    return all((figures[n] <= t) if "overhead" in n else (figures[n] >= t) for n, t in TARGET.items())
+
+
+def take_turns(fleets: dict[str, Fleet], shape: str, what: str, rounds: int) -> dict[str, list[float]]:
+    for fleet in fleets.values():
+        fleet.run(shape)  # once for nothing: caches, first allocations
+    found: dict[str, list[float]] = {name: [] for name in fleets}
+    for _ in range(rounds):
+        for name, fleet in fleets.items():
+            found[name].append(fleet.run(shape)[what])
+    return found
+
+
+# --- the sides --------------------------------------------------------------------------------------------------------
+
+
+def lone_clients(stack: ExitStack, python: str | None) -> dict[str, Fleet]:
+    """One client each, of a model that answers at once."""
+    fleets: dict[str, Fleet] = {"ours": stack.enter_context(ours("ours:Served", 1))}
+    if python is not None:
+        url = stack.enter_context(peer_server(python, "none", 1))
+        fleets["default"] = stack.enter_context(Fleet(peer_client(python, url, "png"), 1))
+        fleets["raw"] = stack.enter_context(Fleet(peer_client(python, url, "raw"), 1))
+    return fleets
+
+
+def full_houses(stack: ExitStack, python: str | None) -> dict[str, Fleet]:
+    """Eight clients each, of a small convolutional network; and the network alone, at our batch sizes."""
+    fleet = stack.enter_context(ours("ours:ServedCnn", CLIENTS))
+    alone = stack.enter_context(Offline([sys.executable, str(FOLDER / "workload.py")], 1))
+    alone.like = fleet
+    fleets: dict[str, Fleet] = {"ours": fleet, "offline": alone}
+    for batch in (1, 8) if python is not None else ():
+        assert python is not None
+        url = stack.enter_context(peer_server(python, "cnn", batch))
+        fleets[f"batch {batch}"] = stack.enter_context(Fleet(peer_client(python, url, "raw"), CLIENTS))
+    return fleets
+
+
+@contextmanager
+def ours(policy: str, clients: int) -> Iterator[OurFleet]:
+    from pytest_vla.inference.service import Service, ServiceOptions
+
+    sys.path.insert(0, str(FOLDER))
+    service = Service.start(ServiceOptions(policy, batch=clients))
+    try:
+        with OurFleet([sys.executable, str(FOLDER / "ours.py"), service.addresses[0]], clients) as fleet:
+            fleet.service = service
+            yield fleet
+    finally:
+        service.close()
+        sys.path.remove(str(FOLDER))
+
+
+@contextmanager
+def peer_server(python: str, kind: str, batch: int) -> Iterator[str]:
+    command = [python, str(FOLDER / "vlaeval.py"), "serve", kind, str(batch)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def peer_client(python: str, url: str, image_format: str) -> list[str]:
+    return [python, str(FOLDER / "vlaeval.py"), "client", url, image_format]
+
+
+class Fleet:
+    """Client processes that rest until they are told to go together."""
+
+    def __init__(self, command: Sequence[str], count: int) -> None:
+        self.command, self.count = command, count
+
+    def __enter__(self) -> Fleet:
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self.clients: list[Any] = [subprocess.Popen(self.command, text=True, **pipes) for _ in range(self.count)]
+        for client in self.clients:
+            if client.stdout.readline() != "ready\n":
+                raise SystemExit(f"a client did not start: {' '.join(self.command)}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for client in self.clients:
+            client.kill()
+            client.communicate()
+
+    def run(self, shape: str, more: str = "") -> dict[str, float]:
+        """One slice: the median step of a client, and the actions a second of all."""
+        for client in self.clients:
+            client.stdin.write(f"{SLICE_S} {shape} {more}\n")
+            client.stdin.flush()
+        results = [list(map(float, client.stdout.readline().split())) for client in self.clients]
+        rate = sum(actions / seconds for actions, _, seconds in results)
+        return {"step": median(step for _, step, _ in results), "rate": rate}
+
+
+class OurFleet(Fleet):
+    """Remembers the batch sizes of its last slice."""
+
+    service: Any
+    batches: tuple[str, ...] = ("1",)
+
+    def run(self, shape: str, more: str = "") -> dict[str, float]:
+        before = Counter(self.service.statistics()["batch_sizes"])
+        result = super().run(shape, more)
+        sizes = Counter(self.service.statistics()["batch_sizes"]) - before
+        self.batches = tuple(
+            random.Random(0).sample(list(sizes), k=min(100, sizes.total()), counts=list(sizes.values()))
+        )
+        return result
+
+
+class Offline(Fleet):
+    """The model alone, called with the batch sizes another fleet had."""
+
+    like: OurFleet
+
+    def run(self, shape: str, more: str = "") -> dict[str, float]:
+        return super().run(shape, ",".join(self.like.batches))
+
+
+@contextmanager
+def peer_python() -> Iterator[str | None]:
+    """The Python of an environment with the peer in it, made for this run where none is named."""
+    named = os.environ.get("PYTEST_VLA_PEER_PYTHON")
+    if named:
+        yield named
+        return
+    import torch
+
+    with tempfile.TemporaryDirectory() as folder:
+        python = str(Path(folder) / "bin" / "python")
+        release = torch.__version__.partition("+")[0]
+        commands = (
+            [sys.executable, "-m", "venv", folder],
+            [python, "-m", "pip", "install", "-q", f"torch=={release}"],
+            [python, "-m", "pip", "install", "-q", PEER],
+        )
+        for command in commands:
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                print(f"{PEER} cannot be installed here, so there is nothing to compare with: {done.stderr[-300:]}")
+                yield None
+                return
+        yield python
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The subcommands `pytest-vla gate` and `pytest-vla compare`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from pytest_vla.gate.rules import LEVELS
+from pytest_vla.gate.verdict import GateError
+from pytest_vla.report.runfile import Run, read_run
+
+
+def add_commands(commands: Any) -> None:
+    """Add both to the parser of `pytest-vla`."""
+    gate = commands.add_parser("gate", help="judge a run: exit 0 pass, 1 fail, 6 undecided")
+    gate.add_argument("run_file", type=Path, metavar="RUN", help="a run folder or its run.jsonl, also a merged one")
+    gate.add_argument("--baseline", metavar="RUN", help="judge against this run (default: the run's own baseline)")
+    gate.add_argument(
+        "--success", action="append", default=[], metavar="PATTERN=RATE", help="suite[/task[/partition]]=0.8"
+    )
+    gate.add_argument("--margin", type=float, metavar="SHARE", help="how much worse than the baseline still passes")
+    gate.add_argument("--confidence", type=float, metavar="SHARE", help="of each verdict (default: 0.95)")
+    gate.add_argument("--superiority", action="store_true", default=None, help="pass only what is better")
+    gate.add_argument("--by", choices=LEVELS, help="what one comparison is about")
+    gate.add_argument("--max-errors", type=int, metavar="N", help="error episodes that do not yet fail the run")
+    gate.set_defaults(run=_gate)
+
+    compare = commands.add_parser("compare", help="put runs side by side: differences, gaps, flipped episodes")
+    compare.add_argument("runs", nargs="+", metavar="RUN", help="the first is the reference")
+    compare.add_argument("--flips", type=int, default=10, metavar="N", help="flipped episodes to list (default: 10)")
+    compare.set_defaults(run=_compare)
+
+
+def _gate(options: argparse.Namespace) -> int:
+    from pytest_vla.gate.github import workflow_commands, write_step_summary
+    from pytest_vla.gate.read import judge_run
+    from pytest_vla.gate.table import render
+
+    changes: dict[str, Any] = {
+        name: value
+        for name in ("margin", "confidence", "superiority", "by")
+        if (value := getattr(options, name)) is not None
+    }
+    if options.success:
+        changes["success"] = dict(map(_threshold, options.success))
+    judgement = judge_run(_readable(options.run_file), options.baseline, changes, options.max_errors)
+    print(render(judgement, color=sys.stdout.isatty()))
+    for line in workflow_commands(judgement):
+        print(line)
+    write_step_summary(judgement)
+    return judgement.exit_code
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from pytest_vla.gate.compare import describe
+
+    if len(options.runs) < 2:
+        raise GateError("compare needs two runs or more: pytest-vla compare A B")
+    print(describe([_readable(path) for path in options.runs], options.runs, options.flips))
+    return 0
+
+
+def _readable(path: Path | str) -> Run:
+    """A run with episodes; damaged lines are left out, and that is said."""
+    run = read_run(path)
+    for number, problem in run.damaged:
+        print(f"pytest-vla: {run.path}:{number} is damaged and left out ({problem})", file=sys.stderr)
+    if not run.episodes:
+        raise GateError(f"'{run.path}' has no finished episode")
+    return run
+
+
+def _threshold(text: str) -> tuple[str, Any]:
+    pattern, _, rate = text.rpartition("=")
+    try:
+        return pattern, float(rate)
+    except ValueError:
+        raise GateError(f"--success must be PATTERN=RATE such as vima/rotate=0.8, got {text!r}") from None

@@ -1,0 +1,204 @@
+"""`pytest-vla compare A B ...`: the runs side by side, what differs beyond chance, and which episodes flipped."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from pytest_vla.gate.comparisons import Cell, Plan, Record, cell_of, compare, group_name
+from pytest_vla.gate.rules import Group, Rules
+from pytest_vla.gate.samples import Sample
+from pytest_vla.gate.verdict import Bounds, GateError, holm
+from pytest_vla.report.runfile import Run
+from pytest_vla.report.table import Tally, format_tally, replay_command
+from pytest_vla.suite import SuiteError, get_suite
+
+EQUAL = Bounds(0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One cell of a run against the same cell of the reference; the p-value is two-sided and Holm-corrected."""
+
+    group: Group
+    sample: Sample
+    pvalue: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """An episode that one run solved and the other did not."""
+
+    before: Record
+    after: Record
+
+    @property
+    def lost(self) -> bool:
+        return bool(self.before["outcome"] == "solved")
+
+
+def differences(reference: Run, run: Run) -> list[Difference]:
+    """Every cell both runs have, tested on pairs where they share their episodes."""
+    shared = {cell_of(record) for record in reference.episodes}
+    mine = [record for record in run.episodes if cell_of(record) in shared]
+    found = compare(mine, Rules(), Plan(), reference.episodes)
+    tested = [comparison.sample.evidence(EQUAL, (0.05, 0.05), early_stop=False) for comparison in found]
+    pvalues = holm([min(1.0, 2 * min(item.passing, item.failing)) for item in tested])
+    return [
+        Difference(comparison.group, comparison.sample, pvalue, comparison.note)
+        for comparison, pvalue in zip(found, pvalues, strict=True)
+    ]
+
+
+def flips(reference: Run, run: Run) -> list[Flip]:
+    """Episodes of the same key, version and scene with another outcome; errors are no outcomes."""
+    before = {(cell_of(record), record["index"]): record for record in _once(reference.episodes)}
+    found = []
+    for record in _once(run.episodes):
+        old = before.get((cell_of(record), record["index"]))
+        same = old is not None and all(old.get(name) == record.get(name) for name in ("version", "initial_digest"))
+        if old is not None and same and {old["outcome"], record["outcome"]} == {"solved", "unsolved"}:
+            found.append(Flip(old, record))
+    return sorted(found, key=lambda flip: (not flip.lost, cell_of(flip.after), flip.after["index"]))
+
+
+def describe(runs: Sequence[Run], names: Sequence[str], most_flips: int = 10) -> str:
+    """The whole comparison as text; the first run is the reference of the others."""
+    lines = [
+        f"{letter} = {name}: policy {_policy(run)}" for letter, name, run in zip(_letters(), names, runs, strict=False)
+    ]
+    try:
+        tests = [differences(runs[0], run) for run in runs[1:]]
+    except GateError as error:
+        raise GateError(
+            str(error).replace("the baseline", f"A ({names[0]})").replace("this run", "another one")
+        ) from None
+    lines += ["", *_table(_header(len(runs)), [*_rows(runs, tests)])]
+    lines += [""] + _notes(tests) if any(_notes(tests)) else []
+    gaps = _gap_rows(runs)
+    if gaps:
+        lines += ["", "generalisation gap: success lost from a suite's first partition to each later one"]
+        lines += _table(("suite", "partitions", *_letters()[: len(runs)]), gaps)
+    for letter, name, run in list(zip(_letters(), names, runs, strict=False))[1:]:
+        lines += ["", *_flip_lines(flips(runs[0], run), letter, names[0], name, most_flips)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _rows(runs: Sequence[Run], tests: Sequence[Sequence[Difference]]) -> Iterable[tuple[str, ...]]:
+    tallies = [_tallies(run, cell_of) for run in runs]
+    found = [{difference.group: difference for difference in differences} for differences in tests]
+    for cell in sorted(set(chain.from_iterable(tallies))):
+        texts = [_rate(tally.get(cell)) for tally in tallies]
+        for number, by_group in enumerate(found):
+            difference = by_group.get(cell)
+            texts.append(_difference(difference) if difference and tallies[number + 1][cell].measured else "-")
+        yield (group_name(cell), *texts)
+
+
+def _difference(difference: Difference) -> str:
+    low, high = difference.sample.interval(0.95)
+    mark = "*" if difference.pvalue <= 0.05 else ""
+    effect = 100 * difference.sample.effect()
+    pvalue = f"p={difference.pvalue:.3f}" if difference.pvalue >= 0.0005 else "p<0.001"
+    return f"{effect:+.1f} [{100 * low:+.0f}, {100 * high:+.0f}] {pvalue}{mark} {difference.sample.test}"
+
+
+def _gap_rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+    """Per suite and later partition, what each run loses from the first; only tasks that have both count."""
+    rows = []
+    tallies = [_tallies(run, cell_of) for run in runs]
+    suites = sorted({cell[0] for cells in tallies for cell in cells})
+    for suite in suites:
+        partitions = _partitions(suite, {cell[2] for cells in tallies for cell in cells if cell[0] == suite})
+        for partition in partitions[1:]:
+            gaps = [_gap(cells, suite, partitions[0], partition) for cells in tallies]
+            if any(gap is not None for gap in gaps):
+                texts = ["-" if gap is None else f"{100 * gap:+.1f}" for gap in gaps]
+                rows.append((suite, f"{partitions[0]} - {partition}", *texts))
+    return rows
+
+
+def _gap(cells: dict[Cell, Tally], suite: str, first: str, other: str) -> float | None:
+    """The mean over tasks of the first partition's rate minus the other's."""
+    gaps = []
+    for (name, task, partition, change), tally in cells.items():
+        later = cells.get((name, task, other, change))
+        wanted = name == suite and partition == first and not change
+        if wanted and later is not None and tally.rate is not None and later.rate is not None:
+            gaps.append(tally.rate - later.rate)
+    return sum(gaps) / len(gaps) if gaps else None
+
+
+def _partitions(suite: str, present: set[str]) -> list[str]:
+    """In the suite's own order where it is installed: its levels need not sort by name."""
+    try:
+        order = get_suite(suite).partitions()
+    except SuiteError:
+        order = sorted(present)
+    return [partition for partition in order if partition in present]
+
+
+def _flip_lines(found: Sequence[Flip], letter: str, first: str, name: str, most: int) -> list[str]:
+    lost, gained = [flip for flip in found if flip.lost], [flip for flip in found if not flip.lost]
+    lines = [f"flips from A to {letter}: {len(lost)} lost, {len(gained)} gained"]
+    for title, group in (("lost", lost), ("gained", gained)):
+        for flip in group[:most]:
+            why = flip.after["reason"] if flip.lost else flip.before["reason"]
+            place = f"{group_name(cell_of(flip.after))} {flip.after['index']}"
+            lines.append(f"  {title:6s} {place} ({why})")
+            lines += [
+                f"         {replay_command(run, dict(record))}"
+                for run, record in ((first, flip.before), (name, flip.after))
+            ]
+        if len(group) > most:
+            lines.append(f"  and {len(group) - most} more {title}: --flips={len(group)} shows all")
+    return lines
+
+
+def _notes(tests: Iterable[Sequence[Difference]]) -> list[str]:
+    notes: dict[str, list[str]] = defaultdict(list)
+    for difference in chain.from_iterable(tests):
+        if difference.note:
+            notes[f"{difference.sample.test}: {difference.note}"].append(group_name(difference.group))
+    return [f"{names[0] if len(names) == 1 else f'{len(names)} comparisons'}: {note}" for note, names in notes.items()]
+
+
+def _tallies(run: Run, key: Callable[[Record], Cell]) -> dict[Cell, Tally]:
+    groups: dict[Cell, list[Record]] = defaultdict(list)
+    for record in _once(run.episodes):
+        groups[key(record)].append(record)
+    return {cell: Tally.of([dict(record) for record in group]) for cell, group in groups.items()}
+
+
+def _once(records: Iterable[Record]) -> list[Record]:
+    return [record for record in records if not record.get("repeat")]
+
+
+def _rate(tally: Tally | None) -> str:
+    if tally is None:
+        return "-"
+    rate, interval, measured, errors = format_tally(tally)
+    return f"{rate} {interval} n={measured}" + (f" {errors}E" if errors else "")
+
+
+def _header(runs: int) -> tuple[str, ...]:
+    letters = _letters()[:runs]
+    return ("suite/task/partition", *letters, *(f"{letter} - A" for letter in letters[1:]))
+
+
+def _letters() -> list[str]:
+    return [chr(ord("A") + place) for place in range(26)]
+
+
+def _policy(run: Run) -> str:
+    policy = run.provenance.get("policy", {})
+    return f"{policy.get('text')} ({str(policy.get('digest'))[:19]}), {len(run.episodes)} episodes"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+    text = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [header, *rows]]
+    return [text[0], "─" * len(text[0]), *text[1:]]

@@ -1,0 +1,137 @@
+"""The verdict table: what was compared, how, and what that proves; as text for a terminal, as Markdown for a page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from pytest_vla.gate.comparisons import group_name
+from pytest_vla.gate.judge import Judgement, Row
+from pytest_vla.gate.samples import PairedSample, RateSample
+from pytest_vla.gate.verdict import Verdict
+
+MIN_WIDTH = 140  # columns: a table cut short would hide the verdict
+HEADER = ("suite/task/partition", "test", "n", "observed", "CI", "asked", "p-value", "verdict")
+COLORS = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.UNDECIDED: "yellow"}
+
+
+def cells_of(row: Row, confidence: float) -> tuple[str, ...]:
+    """One row of the table as text."""
+    comparison, sample = row.comparison, row.comparison.sample
+    name = group_name(comparison.group)
+    if not sample.size:
+        return (name, sample.test, "0", "-", "-", _asked(row), "-", _verdict_text(row))
+    low, high = row.interval
+    return (
+        name,
+        sample.test,
+        str(sample.size),
+        _observed(row),
+        f"[{100 * low:.0f}, {100 * high:.0f}]",
+        _asked(row),
+        f"{row.pvalue:.3f}" if row.pvalue >= 0.0005 else "<0.001",
+        _verdict_text(row),
+    )
+
+
+def render(judgement: Judgement, width: int = MIN_WIDTH, color: bool = False) -> str:
+    """The table and everything a person must know with it."""
+    from io import StringIO
+
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for title in _header(judgement):
+        right = title in ("n", "observed", "p-value") or title.endswith("CI")
+        table.add_column(title, justify="right" if right else "left", no_wrap=True)
+    for row in judgement.rows:
+        table.add_row(*cells_of(row, judgement.rules.confidence), style=COLORS[row.verdict])
+    text = StringIO()
+    console = Console(
+        file=text,
+        width=max(width, MIN_WIDTH),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+    )
+    if judgement.rows:
+        console.print(table)
+    lines = [line.rstrip() for line in text.getvalue().rstrip("\n").splitlines()]
+    return "\n".join([*lines, *remarks(judgement), headline(judgement)])
+
+
+def markdown(judgement: Judgement) -> str:
+    """The same for a pull request or a job summary."""
+    header = _header(judgement)
+    lines = [f"### {headline(judgement)}", ""]
+    if judgement.rows:
+        lines += [f"| {' | '.join(header)} |", f"|{' --- |' * len(header)}"]
+        lines += [f"| {' | '.join(cells_of(row, judgement.rules.confidence))} |" for row in judgement.rows]
+    lines += ["", *(f"- {remark}" for remark in remarks(judgement))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def headline(judgement: Judgement) -> str:
+    """One line with the verdict and its exit code."""
+    verdict, rows = judgement.verdict, judgement.rows
+    if judgement.too_many_errors:
+        why = f"{judgement.errors} errors, {judgement.max_errors} allowed (--vla-max-errors)"
+    elif not rows:
+        why = "nothing was compared: no threshold and no baseline is about what was run"
+    else:
+        names = [group_name(row.comparison.group) for row in rows if row.verdict is verdict]
+        shown = (
+            ", ".join(dict.fromkeys(names)) if len(names) <= 5 else f"{', '.join(names[:5])} and {len(names) - 5} more"
+        )
+        why = f"all {len(rows)} comparisons" if verdict is Verdict.PASS else shown
+    return f"vla gate: {verdict.upper()} (exit {judgement.exit_code}): {why}"
+
+
+def remarks(judgement: Judgement) -> list[str]:
+    """Why a comparison was made as it was, how many episodes are missing, and which errors stood aside."""
+    lines: list[str] = []
+    notes: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in judgement.rows:
+        if row.comparison.note:
+            notes[(row.comparison.sample.test, row.comparison.note)].append(group_name(row.comparison.group))
+    for (test, note), names in notes.items():
+        where = names[0] if len(names) == 1 else f"{len(names)} comparisons"
+        lines.append(f"{where}: {test}, {note}")
+    more = [row.more for row in judgement.rows if row.verdict is Verdict.UNDECIDED and row.more is not None]
+    if more:
+        lines.append(f"undecided: about {max(more)} more episodes each would decide, if the rates stay as observed")
+    if judgement.errors and not judgement.too_many_errors:
+        lines.append(f"{judgement.errors} errors are left out of every rate")
+    return lines
+
+
+def _header(judgement: Judgement) -> tuple[str, ...]:
+    confidence = f"{100 * judgement.rules.confidence:g}% CI"
+    return tuple(confidence if title == "CI" else title for title in HEADER)
+
+
+def _observed(row: Row) -> str:
+    sample = row.comparison.sample
+    effect = sample.effect()
+    if isinstance(sample, RateSample):
+        return f"{100 * effect:.1f}%"
+    flips = f" ({sample.gained} up, {sample.lost} down)" if isinstance(sample, PairedSample) else ""
+    return f"{100 * effect:+.1f}{flips}"
+
+
+def _asked(row: Row) -> str:
+    bounds, sample = row.comparison.bounds, row.comparison.sample
+    if isinstance(sample, RateSample):
+        low, high = f"{100 * bounds.low:g}%", f"{100 * bounds.high:g}%"
+        return f"at least {high}" if bounds.low == bounds.high else f"{high}, not {low}"
+    return f"better by {100 * bounds.high:g}, not 0" if bounds.high > 0 else f"above {100 * bounds.low:+g}"
+
+
+def _verdict_text(row: Row) -> str:
+    if row.verdict is not Verdict.UNDECIDED:
+        stopped = f" after {row.evidence.used}" if row.evidence.stopped else ""
+        return f"{row.verdict}{stopped}"
+    if not row.comparison.sample.size:
+        return f"undecided: {row.comparison.note or 'no episode measured'}"
+    return "undecided" if row.more is None else f"undecided, ~{row.more} more"

@@ -1,0 +1,1 @@
+"""Hunts: find how a policy breaks, shrunk to the smallest cause."""

@@ -1,0 +1,57 @@
+"""The decorator that turns one test function into one hunt per task of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pytest_vla.suite import Suite, register
+
+F = TypeVar("F", bound=Callable[..., Any])
+MARK = "vla_hunt"
+DEFAULT_BUDGET = 500
+DEFAULT_CONTROLS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Hunted:
+    """What `@vla.hunt` asked for; options on the command line narrow it further."""
+
+    suite: str
+    axes: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+    episodes: int | None = None
+    budget: int | None = None
+
+
+def hunt(
+    suite: str | Suite,
+    *,
+    axes: str | Sequence[str] = (),
+    task: str | Sequence[str] = (),
+    partition: str | Sequence[str] = (),
+    episodes: int | None = None,
+    budget: int | None = None,
+) -> Callable[[F], F]:
+    """One hunt per task x partition of the suite, with fixtures `policy`, `env`, `episode` and `perturbation`.
+
+    The function is called once per probe. It fails a probe by an assertion, as in any test.
+
+    Args:
+        suite: the name of a suite, or a Suite object of your own (which is registered under its name).
+        axes: names of axes or of groups of axes; all that the suite supports otherwise.
+        task, partition: only these; all tasks and the suite's default partitions otherwise.
+        episodes: unperturbed episodes to start from, where `--vla-episodes` is not given.
+        budget: episodes a hunt may use, where `--vla-hunt-episodes` is not given.
+    """
+    import pytest
+
+    name = suite if isinstance(suite, str) else register(suite).name
+    asked = Hunted(name, _names(axes), _names(task), _names(partition), episodes, budget)
+    return pytest.mark.vla_hunt(asked)
+
+
+def _names(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)

@@ -1,0 +1,1 @@
+"""One model for many simulators: a server process that batches, and shared memory to reach it."""

@@ -1,0 +1,204 @@
+"""The worker's side: a policy object that asks the server, so that simulators need no model and no torch."""
+
+from __future__ import annotations
+
+import select
+import socket
+import weakref
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from time import monotonic
+from typing import Any
+
+from pytest_vla.episode import EpisodeKey
+from pytest_vla.inference.channel import (
+    FAILURE,
+    HELLO,
+    REPLY,
+    REQUEST,
+    RETAINED,
+    ChannelClosed,
+    ChannelError,
+    Inbox,
+    Message,
+    Outbox,
+    receive,
+)
+from pytest_vla.inference.tree import TreeError, copied, flatten, unflatten
+from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.rollout import EpisodeError
+
+
+@dataclass
+class RemoteEpisode:
+    """The client's part of an episode's state; the policy's own part is in the server."""
+
+    key: EpisodeKey
+    lane: Lane
+    prompt: Any = None
+    is_new: bool = True
+    timings: dict[str, float] = field(default_factory=lambda: {"queue": 0.0, "compute": 0.0, "transport": 0.0})
+
+
+class InferenceClient(Policy):
+    """Asks the server at `address`; every episode that runs at the same time has a connection of its own.
+
+    `limit` is the number of seconds an answer may take (0: any).
+    """
+
+    def __init__(self, address: str, spec: PolicySpec, limit: float = 0.0) -> None:
+        self.spec = spec
+        self._address = address
+        self._limit = limit
+        self._idle: list[Lane] = []
+
+    def reset(self, episode: EpisodeKey) -> RemoteEpisode:
+        lane = self._idle.pop() if self._idle else Lane(self._address, self._limit)
+        state = RemoteEpisode(episode, lane)
+        weakref.finalize(state, self._idle.append, lane).atexit = False
+        return state
+
+    def act(self, observations: Sequence[Observation], states: Sequence[RemoteEpisode]) -> list[Any]:
+        for observation, state in zip(observations, states, strict=True):
+            state.lane.ask(state, observation)
+        answers = [state.lane.answer(state) for state in states]
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
+
+    def close(self) -> None:
+        for lane in self._idle:
+            lane.drop()
+
+
+class Lane:
+    """One connection and its two arenas. Whatever interrupts a request also ends the connection: a late reply can
+    never be taken for the answer to a later observation."""
+
+    def __init__(self, address: str, limit: float) -> None:
+        self._address = address
+        self._limit = limit
+        self._sock: socket.socket | None = None
+        self._number = 0
+        self._asked = 0.0
+
+    def ask(self, state: RemoteEpisode, observation: Observation) -> None:
+        """Write the observation to shared memory and ring the bell."""
+        if state.is_new:
+            self._connect()
+        elif self._sock is None:
+            raise EpisodeError("server_lost", "the inference server was lost earlier in this episode")
+        assert self._sock is not None
+        self._number = (self._number + 1) % 2**32
+        self._asked = monotonic()
+        try:
+            news, arrays = self._news(state, observation)
+            message = Message(REQUEST, self._number)
+            self._outbox.put(message, news or None, arrays)
+            message.sent = monotonic()
+            self._outbox.send(self._sock, message)
+        except ChannelClosed:
+            self.drop()
+            raise EpisodeError("server_lost", "the inference server ended during this episode") from None
+        except BaseException:
+            self.drop()
+            raise
+        state.is_new = False
+
+    def answer(self, state: RemoteEpisode) -> Any:
+        """The action, or the exception that stands for it."""
+        assert self._sock is not None
+        try:
+            message, fd = receive(self._sock)
+            return self._read(state, message, fd)
+        except TimeoutError:
+            self.drop()
+            return EpisodeError("timeout", f"the policy gave no action within {self._limit:g} s")
+        except ChannelClosed:
+            self.drop()
+            return EpisodeError("server_lost", "the inference server ended while it had to answer this episode")
+        except BaseException:
+            self.drop()
+            raise
+
+    def drop(self) -> None:
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+
+    def _connect(self) -> None:
+        """Be connected to a server that is up. While it starts or restarts the connection waits in line."""
+        if self._sock is not None and not _is_closed(self._sock):
+            return
+        self.drop()
+        sock = socket.socket(socket.AF_UNIX)
+        try:
+            sock.connect(_native(self._address))
+            message, _ = receive(sock)  # the wait for the server has the time of the episode, not of a step
+        except (OSError, ChannelClosed):
+            sock.close()
+            raise EpisodeError("server_lost", "the inference server is gone and will not be started again") from None
+        except BaseException:
+            sock.close()
+            raise
+        if message.kind != HELLO:
+            sock.close()
+            raise EpisodeError("server_lost", "the inference server did not say hello")
+        sock.settimeout(self._limit or None)
+        self._sock = sock
+        self._inbox, self._outbox = Inbox(), Outbox()
+        self._skeleton: Any = None
+        self._action_skeleton: Any = None
+
+    def _news(self, state: RemoteEpisode, observation: Observation) -> tuple[dict[str, Any], list[Any]]:
+        """What the server does not know yet, and the arrays of this step."""
+        news: dict[str, Any] = {}
+        if state.is_new:
+            news["episode"] = asdict(state.key)
+        prompt = observation.get("prompt")
+        if prompt is not None:
+            observation = {key: value for key, value in observation.items() if key != "prompt"}
+        try:
+            skeleton, arrays = flatten(observation)
+            if skeleton != self._skeleton:
+                news["tree"] = self._skeleton = skeleton
+            if prompt is not None and prompt is not state.prompt:
+                news["prompt"], more = flatten(prompt, "observation['prompt']")
+                arrays += more
+                state.prompt = prompt
+        except TreeError as error:
+            raise EpisodeError("env_error", str(error)) from None
+        return news, arrays
+
+    def _read(self, state: RemoteEpisode, message: Message, fd: int | None) -> Any:
+        if fd is not None:
+            self._inbox.attach(fd)
+        if message.number != self._number or message.kind not in (REPLY, FAILURE):
+            raise ChannelError(f"reply {message.number} to request {self._number}")
+        if message.flags & RETAINED:
+            self._outbox.retire()
+        news, loan = self._inbox.get(message)
+        if message.kind == FAILURE:
+            reason, text = news
+            return PolicyError(text) if reason == "policy_error" else EpisodeError(reason, text)
+        if news is not None:
+            self._action_skeleton = news
+        action = copied(unflatten(self._action_skeleton, loan.memory, message.json_size)[0])
+        seconds = monotonic() - self._asked
+        state.timings["queue"] += message.queue
+        state.timings["compute"] += message.compute
+        state.timings["transport"] += max(seconds - message.queue - message.compute, 0.0)
+        return action
+
+
+def _is_closed(sock: socket.socket) -> bool:
+    """Whether the server went away between two episodes: nothing else can make an idle connection readable."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _native(address: str) -> str | bytes:
+    """`@name` is a Linux abstract address, which leaves no file behind."""
+    return b"\0" + address[1:].encode() if address.startswith("@") else address

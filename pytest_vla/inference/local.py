@@ -1,0 +1,88 @@
+"""The same engine without a server: what a run without `-n` uses, so that it gives the same actions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from pytest_vla.episode import EpisodeKey
+from pytest_vla.inference.engine import Engine, Episode, Failure, Job
+from pytest_vla.inference.tree import TreeError, flatten, plain, signature
+from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.rollout import EpisodeError
+
+
+class LocalPolicy(Policy):
+    """A policy in this process behind an engine."""
+
+    def __init__(self, policy: Policy, fixed: int = 0) -> None:
+        self.spec = getattr(policy, "spec", PolicySpec())
+        self._engine = Engine(policy, fixed)
+
+    def reset(self, episode: EpisodeKey) -> Episode:
+        return Episode(episode)
+
+    def act(self, observations: Sequence[Observation], states: Sequence[Episode]) -> list[Any]:
+        jobs = [
+            Job(state, self._plain(observation, state), self._kind(observation))
+            for observation, state in zip(observations, states, strict=True)
+        ]
+        answers = self._engine.answer(jobs)
+        for answer in answers:
+            if isinstance(answer, Failure):
+                raise error_of(answer)
+        return answers
+
+    def _plain(self, observation: Observation, state: Episode) -> Observation:
+        """The observation with its prompt as the server would see it: a plain tree, made once an episode."""
+        prompt = observation.get("prompt")
+        if prompt is None:
+            return observation
+        if state.prompt is None or state.prompt[0] is not prompt:
+            state.prompt = (prompt, plain(prompt))
+        return {**observation, "prompt": state.prompt[1]}
+
+    def _kind(self, observation: Observation) -> Hashable:
+        """Only fixed batches care, and only they have rows to be stacked with."""
+        if not self._engine.fixed:
+            return None
+        try:
+            return signature(flatten({key: value for key, value in observation.items() if key != "prompt"})[0])
+        except TreeError as error:
+            raise EpisodeError("env_error", str(error)) from None
+
+
+class Declared(Policy):
+    """Gives a policy what it declared and no more, so that it sees the same wherever it runs.
+
+    Cameras it did not name are not sent to it; the prompt is, when its spec says `prompt=True`, as a plain tree.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.spec = policy.spec
+
+    def reset(self, episode: EpisodeKey) -> Any:
+        return self.policy.reset(episode)
+
+    def act(self, observations: Sequence[Observation], states: Sequence[Any]) -> Sequence[Any]:
+        return self.policy.act([declared(observation, self.spec) for observation in observations], states)
+
+
+def declared(observation: Observation, spec: PolicySpec) -> Observation:
+    """The part of an observation that a policy with this spec is given."""
+    if not isinstance(observation, Mapping):
+        raise EpisodeError("env_error", f"an observation must be a dict, got {type(observation).__name__}")
+    seen = dict(observation)
+    if "prompt" in seen and not spec.prompt:
+        del seen["prompt"]
+    if spec.cameras and isinstance(seen.get("images"), Mapping):
+        seen["images"] = {name: image for name, image in seen["images"].items() if name in spec.cameras}
+    return seen
+
+
+def error_of(failure: Failure) -> Exception:
+    """The exception a rollout understands."""
+    if failure.reason == "policy_error":
+        return PolicyError(failure.message)
+    return EpisodeError(failure.reason, failure.message)

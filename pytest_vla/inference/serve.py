@@ -1,0 +1,338 @@
+"""`pytest-vla serve`: any policy we can load, for harnesses that speak vla-eval's or openpi's protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import itertools
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from http import HTTPStatus
+from time import monotonic
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+
+from pytest_vla._version import __version__
+from pytest_vla.episode import EpisodeKey
+from pytest_vla.inference.batching import Batcher
+from pytest_vla.inference.engine import Engine, Episode, Failure, Job
+from pytest_vla.inference.tree import TreeError, flatten, plain, signature
+from pytest_vla.policies.base import Policy, PolicyError
+from pytest_vla.policies.chunking import Chunked, ChunkState
+from pytest_vla.policies.wire import (
+    MAX_MESSAGE,
+    PROTOCOL_VERSION,
+    WireError,
+    pack_message,
+    pack_tree,
+    renamed,
+    unpack_message,
+    unpack_tree,
+)
+
+try:
+    from websockets.asyncio.server import Server, ServerConnection
+    from websockets.asyncio.server import serve as listen
+    from websockets.exceptions import ConnectionClosed
+    from websockets.http11 import Request, Response
+except ImportError:
+    raise PolicyError('pytest-vla serve needs websockets: pip install "pytest-vla[remote]"') from None
+
+GREETING_LIMIT_S = 0.5  # who has not spoken by then is an openpi client and waits for us
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """`names` says which part of a received observation becomes which part of ours (target path -> source path)."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str = ""
+    protocol: str = "auto"
+    batch: int = 32
+    horizon: int | None = None
+    ensemble: str = "newest"
+    max_message: int = MAX_MESSAGE
+    max_clients: int = 256
+    idle_limit: float = 3600.0
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+class Desk:
+    """Takes requests of all connections and gives them to the engine in batches, in a thread of its own."""
+
+    def __init__(self, policy: Policy, limit: int) -> None:
+        self.live: set[object] = set()
+        self._engine = Engine(policy)
+        self._batcher: Batcher[tuple[Job, asyncio.Future[Any]]] = Batcher(limit)
+        self._news = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, "policy")
+
+    async def ask(self, client: object, job: Job) -> Any:
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._batcher.add(client, (job, future), monotonic())
+        self._news.set()
+        return await future
+
+    async def run(self) -> None:
+        while True:
+            self._news.clear()
+            wait = self._batcher.wait(len(self.live), monotonic())
+            if wait == 0:
+                await self._serve(self._batcher.take())
+                continue
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), wait)
+
+    async def _serve(self, batch: list[tuple[Job, asyncio.Future[Any]]]) -> None:
+        start = monotonic()
+        jobs = [job for job, future in batch if not future.cancelled()]
+        answers = await asyncio.get_running_loop().run_in_executor(self._thread, self._engine.answer, jobs)
+        self._batcher.took(monotonic() - start)
+        waiting = (future for _, future in batch if not future.cancelled())
+        for future, answer in zip(waiting, answers, strict=False):
+            if not future.done():
+                future.set_result(answer)
+
+
+class PolicyServer:
+    """One policy, any number of connections of either protocol."""
+
+    def __init__(self, policy: Policy, name: str, options: ServeOptions) -> None:
+        self.policy, self.name, self.options = policy, name, options
+        self._numbers = itertools.count()
+        self._clients = 0
+
+    async def run(self, on_ready: Callable[[Server], None] = lambda server: None) -> None:
+        """Serve until cancelled."""
+        self.desk = Desk(self.policy, self.options.batch)
+        desk = asyncio.create_task(self.desk.run())
+        try:
+            async with listen(
+                self._connected,
+                self.options.host,
+                self.options.port,
+                process_request=self._before_upgrade,
+                compression=None,
+                max_size=self.options.max_message,
+                max_queue=4,
+                open_timeout=10,
+                ping_interval=None,  # a client that simulates for a minute is not gone
+            ) as server:
+                on_ready(server)
+                await desk
+        finally:
+            desk.cancel()
+
+    # --- HTTP --------------------------------------------------------------------------------------------------------
+
+    def _before_upgrade(self, connection: ServerConnection, request: Request) -> Response | None:
+        path = urlsplit(request.path).path
+        if path == "/health":
+            return connection.respond(HTTPStatus.OK, json.dumps({"status": "ok"}))
+        if path == "/healthz":
+            return connection.respond(HTTPStatus.OK, "OK\n")
+        if not self._is_allowed(request):
+            return connection.respond(HTTPStatus.UNAUTHORIZED, "this server needs a token\n")
+        if self._clients >= self.options.max_clients:
+            return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "too many clients\n")
+        return None
+
+    def _is_allowed(self, request: Request) -> bool:
+        """The token, as `Authorization: Api-Key T` or `Bearer T`, or as ?token=T for clients that have only a URL."""
+        if not self.options.token:
+            return True
+        given = parse_qs(urlsplit(request.path).query).get("token", [])
+        given += [value.rpartition(" ")[2] for value in request.headers.get_all("Authorization")]
+        return any(hmac.compare_digest(value.encode(), self.options.token.encode()) for value in given)
+
+    # --- connections -------------------------------------------------------------------------------------------------
+
+    async def _connected(self, connection: ServerConnection) -> None:
+        self._clients += 1
+        talk = Talk(self, connection, next(self._numbers))
+        try:
+            await talk.run()
+        except WireError as error:
+            await connection.close(1003, str(error)[:100])
+        except (ConnectionClosed, TimeoutError):
+            await connection.close(1001, "idle")
+        finally:
+            self._clients -= 1
+            self.desk.live.discard(talk)
+
+
+class Talk:
+    """One connection."""
+
+    def __init__(self, server: PolicyServer, connection: ServerConnection, number: int) -> None:
+        self.server, self.connection, self.number = server, connection, number
+        options = server.options
+        self._chunked = Chunked(server.policy, options.horizon, options.ensemble)
+        self._episode = Episode(EpisodeKey("remote", "connection", "", number))
+        self._chunks = ChunkState(None)
+
+    async def run(self) -> None:
+        first = None
+        if self.server.options.protocol != "openpi":
+            limit = GREETING_LIMIT_S if self.server.options.protocol == "auto" else self.server.options.idle_limit
+            try:
+                first = await asyncio.wait_for(self.connection.recv(), limit)
+            except TimeoutError:
+                if self.server.options.protocol != "auto":
+                    raise
+        if first is None:
+            await self._openpi()
+        else:
+            await self._vla_eval(first)
+
+    async def _next(self) -> bytes | str:
+        return await asyncio.wait_for(self.connection.recv(), self.server.options.idle_limit)
+
+    # --- vla-eval ----------------------------------------------------------------------------------------------------
+
+    async def _vla_eval(self, data: bytes | str) -> None:
+        while True:
+            kind, payload, number = unpack_message(data)
+            if kind == "hello":
+                await self.connection.send(pack_message("hello", self._introduction(), number))
+            elif kind == "episode_start":
+                self._episode = Episode(_episode_key(payload.get("task"), self.number))
+                self._chunks = ChunkState(None)
+                self.server.desk.live.add(self)
+            elif kind == "episode_end":
+                self.server.desk.live.discard(self)
+            elif kind == "observation":
+                await self._observation(payload, number)
+            data = await self._next()
+
+    async def _observation(self, payload: dict[str, Any], number: int) -> None:
+        try:
+            action = await self._one_action(_from_vla_eval(payload, self.server.options.names))
+        except (PolicyError, WireError, TreeError) as error:
+            reply = pack_message("error", {"error": f"observation_failed: {error}"}, number)
+        else:
+            reply = pack_message("action", {"actions": action}, number)
+        await self.connection.send(reply)
+
+    async def _one_action(self, observation: Mapping[str, Any]) -> Any:
+        """One action a step, of a chunk while there is one."""
+        if self.server.policy.spec.chunk <= 1:
+            return await self._ask(observation)
+        if self._chunked.is_due(self._chunks):
+            self._chunked.add(self._chunks, await self._ask(observation))
+        return self._chunked.next(self._chunks)
+
+    def _introduction(self) -> dict[str, Any]:
+        return {
+            "harness_version": f"pytest-vla {__version__}",
+            "protocol_version": PROTOCOL_VERSION,
+            "model_server": self.server.name,
+            "capabilities": {},
+        }
+
+    # --- openpi ------------------------------------------------------------------------------------------------------
+
+    async def _openpi(self) -> None:
+        metadata = {"policy": self.server.name, "pytest_vla": __version__}
+        await self.connection.send(pack_tree(metadata))
+        while True:
+            received = unpack_tree(await self._next())
+            start = monotonic()
+            try:
+                if not isinstance(received, dict):
+                    raise WireError(f"an observation must be a map, got {type(received).__name__}")
+                action = await self._ask(_from_openpi(received, self.server.options.names))
+            except (PolicyError, WireError, TreeError) as error:
+                await self.connection.send(str(error))
+                await self.connection.close(1011, "the policy failed")
+                return
+            actions = action if self.server.policy.spec.chunk > 1 else _as_chunk(action)
+            timing = {"infer_ms": 1e3 * (monotonic() - start)}
+            await self.connection.send(pack_tree({"actions": actions, "server_timing": timing}))
+
+    # --- both --------------------------------------------------------------------------------------------------------
+
+    async def _ask(self, observation: Mapping[str, Any]) -> Any:
+        self.server.desk.live.add(self)
+        job = Job(self._episode, observation, signature(flatten(observation)[0]))
+        answer = await self.server.desk.ask(self, job)
+        if isinstance(answer, Failure):
+            raise PolicyError(answer.message)
+        return plain(answer)
+
+
+def _episode_key(task: Any, number: int) -> EpisodeKey:
+    """The key of an episode that began elsewhere. Our own client sends all of it, others a name and an index."""
+    task = task if isinstance(task, dict) else {}
+    key = EpisodeKey("remote", str(task.get("name", "task")), "", number)
+    known = {item.name: type(getattr(key, item.name)) for item in fields(EpisodeKey)}
+    given = {"index": task.get("episode_idx", number), **{name: task[name] for name in known if name in task}}
+    return replace(key, **{name: value for name, value in given.items() if type(value) is known[name]})
+
+
+def _from_vla_eval(payload: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    if names:
+        return renamed(payload, names)
+    observation = {key: value for key, value in payload.items() if key not in ("task_description", "states")}
+    observation["instruction"] = str(payload.get("task_description", payload.get("instruction", "")))
+    observation.setdefault("images", {})
+    state = observation.get("state", payload.get("states", {}))
+    observation["state"] = state if isinstance(state, dict) else {"states": np.asarray(state)}
+    return observation
+
+
+def _from_openpi(received: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    if names:
+        return renamed(received, names)
+    observation: dict[str, Any] = {"images": {}, "state": {}, "instruction": str(received.get("prompt", ""))}
+    for key, value in received.items():
+        if key != "prompt":
+            name = str(key).rpartition("/")[2]
+            is_image = isinstance(value, np.ndarray) and value.ndim == 3
+            observation["images" if is_image else "state"][name] = value
+    return observation
+
+
+def _as_chunk(action: Any) -> Any:
+    """A chunk of one."""
+    return (
+        {key: _as_chunk(part) for key, part in action.items()} if isinstance(action, dict) else np.asarray(action)[None]
+    )
+
+
+def run_server(policy_text: str, options: ServeOptions, device: str = "cpu") -> int:
+    """The `serve` command: load, listen, say where, until Ctrl-C."""
+    from pytest_vla.policies.builtin import BUILTIN
+    from pytest_vla.policies.loading import load_policy
+
+    if policy_text in BUILTIN:
+        raise PolicyError(f"{policy_text!r} needs the environment and cannot be served")
+    if options.host not in ("127.0.0.1", "localhost", "::1") and not options.token:
+        raise PolicyError(f"{options.host} is open to the network: set PYTEST_VLA_TOKEN, or serve on 127.0.0.1")
+    policy = load_policy(policy_text).bind(None, None)  # type: ignore[arg-type]  # it is shared: it needs neither
+    if device != "cpu" and hasattr(policy, "to"):
+        policy.to(device)
+
+    def ready(server: Server) -> None:
+        host, port = _first_address(server.sockets)
+        print(f"serving {policy_text} on ws://{host}:{port} (vla-eval and openpi protocols)", flush=True)
+
+    try:
+        asyncio.run(PolicyServer(policy, policy_text, options).run(ready))
+    except OSError as error:
+        raise PolicyError(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}") from None
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+    return 0
+
+
+def _first_address(sockets: Sequence[Any]) -> tuple[str, int]:
+    host, port, *_ = next(iter(sockets)).getsockname()
+    return str(host), int(port)

@@ -1,0 +1,276 @@
+"""The server process: holds the model once, reads requests of many clients, answers them in batches.
+
+One thread does everything. While the model computes, requests gather in the sockets (a few bytes each: the arrays are
+in shared memory already) and make up the next batch. A second thread only watches the lifeline, stdin: when the
+controller is gone, so is the server.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import selectors
+import signal
+import socket
+import struct
+import sys
+import threading
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from pytest_vla.episode import EpisodeKey
+from pytest_vla.inference.batching import Batcher
+from pytest_vla.inference.channel import (
+    FAILURE,
+    HELLO,
+    REPLY,
+    REQUEST,
+    RETAINED,
+    ChannelError,
+    Inbox,
+    Loan,
+    Message,
+    Outbox,
+    receive,
+    send,
+)
+from pytest_vla.inference.engine import Engine, Episode, Failure, Job, failure_of
+from pytest_vla.inference.memory import Arena
+from pytest_vla.inference.status import StatusPage
+from pytest_vla.inference.tree import Skeleton, TreeError, copied, flatten, signature, unflatten
+
+if TYPE_CHECKING:
+    from pytest_vla.inference.tuning import Tuner
+
+HEARTBEAT_S = 1.0
+
+
+class Client:
+    """One connection: one episode at a time, with the skeleton and the prompt it sent last."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.inbox, self.outbox = Inbox(), Outbox()
+        self.skeleton: Any = None
+        self.kind: Skeleton = ()
+        self.action_skeleton: Any = None
+        self.prompt: Any = None
+        self.episode: Episode | None = None
+
+    def read(self) -> Request:
+        """The next request; raises ChannelError when the peer is gone or talks nonsense."""
+        message, fd = receive(self.sock)
+        if fd is not None:
+            self.inbox.attach(fd)
+        if message.kind != REQUEST:
+            raise ChannelError(f"a message of unknown kind {message.kind}")
+        news, loan = self.inbox.get(message)
+        try:
+            return Request(self, message, loan, self._job(news, message, loan))
+        except (TreeError, LookupError, TypeError, ValueError) as error:
+            raise ChannelError(f"a request cannot be read: {error}") from None
+
+    def _job(self, news: Any, message: Message, loan: Loan) -> Job:
+        news = news or {}
+        if "episode" in news:
+            self.episode, self.prompt = Episode(EpisodeKey(**news["episode"])), None
+        if "tree" in news:
+            self.skeleton, self.kind = news["tree"], signature(news["tree"])
+        if self.episode is None or self.skeleton is None:
+            raise ChannelError("an observation came before its episode")
+        observation, end = unflatten(self.skeleton, loan.memory, message.json_size)
+        if "prompt" in news:
+            self.prompt = copied(unflatten(news["prompt"], loan.memory, end)[0])
+        if self.prompt is not None:
+            observation["prompt"] = self.prompt
+        return Job(self.episode, observation, self.kind)
+
+
+@dataclass(slots=True)
+class Request:
+    client: Client
+    message: Message
+    loan: Loan
+    job: Job | None
+
+
+class Server:
+    """Serves an engine on a listening socket until `stop` is readable."""
+
+    def __init__(self, engine: Engine, listener: socket.socket, limit: int, page: StatusPage | None = None) -> None:
+        self.engine = engine
+        self.batcher: Batcher[Request] = Batcher(limit, patience=0.5 if engine.fixed else 0.1)
+        self.page = page or StatusPage.create()
+        self.statistics = self.page.read()
+        self.tuner: Tuner | None = None
+        self._listener = listener
+        self._clients: set[Client] = set()
+        self._selector = selectors.DefaultSelector()
+        listener.setblocking(False)
+        self._selector.register(listener, selectors.EVENT_READ, None)
+
+    def run(self) -> None:
+        """Forever: read what is there, answer what is due."""
+        while True:
+            self.step()
+
+    def step(self) -> None:
+        """One round: wait until something happens, then answer at most one batch."""
+        live = sum(client.episode is not None for client in self._clients)
+        for key, _ in self._selector.select(self.batcher.wait(live, monotonic())):
+            if key.data is None:
+                self._accept()
+            else:
+                self._read(key.data)
+        live = sum(client.episode is not None for client in self._clients)
+        if self.batcher.wait(live, monotonic()) == 0:
+            self._answer(self.batcher.take())
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):  # another replica was faster, or the client is gone
+            return
+        client = Client(sock)
+        try:
+            _check_user(sock)
+            send(sock, Message(HELLO))
+        except ChannelError:
+            sock.close()
+            return
+        self._clients.add(client)
+        self._selector.register(sock, selectors.EVENT_READ, client)
+
+    def _read(self, client: Client) -> None:
+        try:
+            request = client.read()
+        except (ChannelError, OSError):
+            self._drop(client)
+            return
+        self.batcher.add(client, request, monotonic())
+
+    def _drop(self, client: Client) -> None:
+        if client not in self._clients:
+            return
+        self._selector.unregister(client.sock)
+        self._clients.discard(client)
+        self.batcher.drop(client)
+        client.sock.close()
+
+    def _answer(self, requests: list[Request]) -> None:
+        start = monotonic()
+        self.page.busy(start)
+        answers = self.engine.answer([request.job for request in requests if request.job is not None])
+        compute = monotonic() - start
+        if self.tuner is not None and not self.tuner.supply and requests[0].job is not None:
+            self.tuner.measure_supply(requests[0].job)
+        self.batcher.took(compute)
+        queue = failures = 0.0
+        for index, request in enumerate(requests):
+            waited = max(start - request.message.sent, 0.0)
+            answer, answers[index] = answers[index], None
+            queue += waited
+            failures += isinstance(answer, Failure)
+            reply = Message(REPLY, request.message.number, batch=len(requests), queue=waited, compute=compute)
+            request.job = None  # what is still held after this is held by the policy
+            self._reply(request, reply, answer)
+        if self.tuner is not None:
+            self._tune(self.tuner, requests)
+        self.statistics.busy_since = 0.0
+        self.statistics.batch(len(requests), int(failures), queue, compute)
+        self.page.write(self.statistics)
+
+    def _tune(self, tuner: Tuner, requests: list[Request]) -> None:
+        """In the first seconds of a run with `--vla-batch=auto`."""
+        for request in requests:
+            tuner.answered(request.client, request.message.sent)
+        if tuner.found:
+            self.batcher.limit, self.tuner = tuner.batch, None
+
+    def _reply(self, request: Request, reply: Message, answer: Any) -> None:
+        client = request.client
+        try:
+            if not isinstance(answer, Failure):
+                answer = _write_action(client, reply, answer)
+            if isinstance(answer, Failure):
+                reply.kind = FAILURE
+                client.outbox.put(reply, [answer.reason, answer.message], [])
+            if request.loan.is_retained():
+                reply.flags |= RETAINED
+            client.outbox.send(client.sock, reply)
+        except (ChannelError, OSError):
+            self._drop(client)
+
+
+def _check_user(sock: socket.socket) -> None:
+    """Anybody on the machine can find the address; only our own user may use it."""
+    if hasattr(socket, "SO_PEERCRED"):
+        _, user, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+        if user != os.getuid():
+            raise ChannelError(f"user {user} may not use this server")
+
+
+def _write_action(client: Client, reply: Message, action: Any) -> Failure | None:
+    try:
+        skeleton, arrays = flatten(action, "action")
+    except TreeError as error:
+        return Failure("policy_error", str(error))
+    news = None if skeleton == client.action_skeleton else skeleton
+    client.outbox.put(reply, news, arrays)
+    client.action_skeleton = skeleton
+    return None
+
+
+def main() -> None:
+    """`python -m pytest_vla.inference.server '{"policy": ..., "listener": FD, ...}'`, as the controller starts it."""
+    options = json.loads(sys.argv[1])
+    sys.path[:] = options["path"]  # what the controller can import, we can
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the controller, which closes our stdin
+    threading.Thread(target=_watch_lifeline, args=(options["limit"],), daemon=True).start()
+    ready = os.fdopen(options["ready"], "w")
+    try:
+        engine, introduction = _load(options)
+    except Exception as error:
+        failure = failure_of(error)
+        print(json.dumps({"error": failure.message}), file=ready, flush=True)
+        raise SystemExit(1) from None
+    listener = socket.socket(fileno=options["listener"])
+    server = Server(engine, listener, options["batch"], StatusPage(Arena.attach(options["status"])))
+    print(json.dumps(introduction), file=ready, flush=True)
+    if options["tune"]:
+        from pytest_vla.inference.tuning import Tuner
+
+        server.tuner = Tuner(engine, options["clients"], lambda found: print(json.dumps(found), file=ready, flush=True))
+    server.run()
+
+
+def _load(options: dict[str, Any]) -> tuple[Engine, dict[str, Any]]:
+    from pytest_vla.policies.loading import load_policy
+
+    source = load_policy(options["policy"])
+    policy = source.bind(None, None)  # type: ignore[arg-type]  # a shared policy needs neither suite nor env
+    if options["device"] != "cpu" and hasattr(policy, "to"):
+        policy.to(options["device"])
+    introduction = {"text": source.text, "digest": source.digest, "spec": source.spec.to_dict()}
+    return Engine(policy, fixed=options["batch"] if options["fixed"] else 0), introduction
+
+
+def _watch_lifeline(limit: float) -> None:
+    """End the process when stdin closes, even in the middle of a call.
+
+    Native code that never gives up the interpreter would stop this thread too: then the dead man's switch ends the
+    process, `limit` seconds after this thread was last able to renew it.
+    """
+    selector = selectors.DefaultSelector()
+    selector.register(0, selectors.EVENT_READ)
+    while True:
+        if limit:
+            faulthandler.dump_traceback_later(limit + 10 * HEARTBEAT_S, exit=True)
+        if selector.select(HEARTBEAT_S) and not os.read(0, 1024):
+            os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Where the policy of a run lives: in this process without `-n`, in servers of its own with it; and how it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from pytest_vla.policies.base import Policy, PolicySpec
+from pytest_vla.policies.builtin import BUILTIN
+from pytest_vla.policies.loading import PolicySource, is_address, load_policy
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_vla.inference.service import Service
+    from pytest_vla.options import Settings
+
+DEFAULT_BATCH = 32
+DEFAULT_FIXED_BATCH = 8  # rows every call of a deterministic run has, whether or not they are used
+
+
+def local_source(settings: Settings) -> PolicySource:
+    """The policy loaded into this process."""
+    assert settings.policy is not None
+    source = load_policy(settings.policy)
+    if settings.policy in BUILTIN:
+        return source
+    from pytest_vla.inference.local import LocalPolicy
+
+    policy: Policy = source.bind(None, None)  # type: ignore[arg-type]  # it is shared: it needs neither
+    if settings.device and hasattr(policy, "to"):
+        policy.to(settings.device[0])
+    return _asked_as_told(source, LocalPolicy(policy, fixed_batch(settings)), settings)
+
+
+def open_policy(settings: Settings, workers: int) -> tuple[PolicySource, Service | None]:
+    """On the controller: the policy, checked, and the servers that hold it where there are workers to serve."""
+    service = start_service(settings, workers) if workers else None
+    return (local_source(settings), None) if service is None else (remote_source(told(service), settings), service)
+
+
+def recorded_source(text: str, options: Mapping[str, Any]) -> PolicySource:
+    """A policy in this process, asked in the way a run file says it was asked then."""
+    names = {"batch": None, "deterministic": False, "horizon": 0, "ensemble": None}
+    asked = {name: options.get(name, default) for name, default in names.items()}
+    return local_source(cast("Settings", SimpleNamespace(policy=text, device=(), **asked)))
+
+
+def start_service(settings: Settings, workers: int) -> Service | None:
+    """The servers for so many workers, or None for a policy that lives in each worker because it needs the env."""
+    if settings.policy is None or settings.policy in BUILTIN:
+        return None
+    from pytest_vla.inference.service import Service, ServiceOptions
+
+    automatic = settings.batch == "auto" and not settings.deterministic
+    options = ServiceOptions(
+        policy=settings.policy,
+        devices=settings.device or ("cpu",),
+        batch=fixed_batch(settings) or _number(settings, DEFAULT_BATCH),
+        fixed=fixed_batch(settings) > 0,
+        limit=settings.timeout,
+        tune=automatic,
+        clients=workers,
+    )
+    return Service.start(options)
+
+
+def local_workers(config: pytest.Config) -> int:
+    """How many xdist workers this machine will have; 0 where some run elsewhere and could not reach a server here."""
+    specs = [str(spec) for spec in config.getoption("tx", None) or ()]
+    return len(specs) if all(spec.endswith("popen") for spec in specs) else 0
+
+
+def told(service: Service, worker: str = "gw0") -> dict[str, Any]:
+    """What a worker has to be told: built-in types only. Workers take replicas in turn."""
+    number = int("".join(filter(str.isdigit, worker)) or 0)
+    return {
+        "address": service.addresses[number % len(service.addresses)],
+        "digest": service.digest,
+        "spec": service.spec.to_dict(),
+    }
+
+
+def remote_source(served: Mapping[str, Any], settings: Settings) -> PolicySource:
+    """The policy as a worker sees it."""
+    from pytest_vla.inference.client import InferenceClient
+
+    assert settings.policy is not None
+    spec = PolicySpec.from_dict(served["spec"])
+    source = PolicySource(settings.policy, served["digest"], lambda suite, env: client, spec)
+    client = InferenceClient(served["address"], spec, settings.timeout)
+    return _asked_as_told(source, client, settings)
+
+
+def statistics(service: Service, records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The line of the run file about the servers; transport is what the clients saw beyond queue and compute."""
+    found = service.statistics()
+    transport = sum(record.get("timings", {}).get("transport", 0.0) for record in records)
+    return {"type": "inference", **found, "transport_ms": round(1e3 * transport / max(found["requests"], 1), 3)}
+
+
+def describe(record: Mapping[str, Any]) -> list[str]:
+    """The same for the terminal."""
+    from pytest_vla.inference import status, tuning
+
+    lines = [f"inference: {status.describe(record)}"] if record["requests"] else []
+    if "tuned" in record:
+        lines += [f"inference: {line}" for line in tuning.describe(record["tuned"])]
+    return lines + [f"inference: a server {death.splitlines()[0]} and was started again" for death in record["deaths"]]
+
+
+def fixed_batch(settings: Settings) -> int:
+    """Rows of every call in a deterministic run, 0 in others."""
+    if not settings.deterministic or is_address(settings.policy or ""):
+        return 0  # what a remote server does with its batches is not ours to say
+    return _number(settings, DEFAULT_FIXED_BATCH)
+
+
+def _number(settings: Settings, default: int) -> int:
+    return default if settings.batch in (None, "auto") else int(settings.batch)
+
+
+def _asked_as_told(source: PolicySource, policy: Policy, settings: Settings) -> PolicySource:
+    """The same source whose policy sees what it declared and is asked once per horizon."""
+    from pytest_vla.inference.local import Declared
+
+    spec = source.spec
+    asked: Policy = Declared(policy)
+    if spec.chunk > 1:
+        from pytest_vla.policies.chunking import Chunked
+
+        horizon = settings.horizon or spec.extra.get("horizon")
+        asked = Chunked(asked, horizon, settings.ensemble or spec.extra.get("ensemble", "newest"))
+    return PolicySource(source.text, source.digest, lambda suite, env: asked, spec)

@@ -1,0 +1,100 @@
+"""What the server is doing, on a page of memory the controller reads: it outlives the server, however that ends."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_vla.inference.memory import Arena
+
+LARGEST_BATCH = 256
+_PAGE = struct.Struct(f"<dQQQdd{LARGEST_BATCH + 1}Q")
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Sums over the requests a server answered. Seconds of `queue` are per request, of `compute` per batch."""
+
+    busy_since: float = 0.0  # on the shared clock; 0 while the model rests
+    requests: int = 0
+    batches: int = 0
+    failures: int = 0
+    queue: float = 0.0
+    compute: float = 0.0
+    histogram: list[int] = field(default_factory=lambda: [0] * (LARGEST_BATCH + 1))
+
+    def batch(self, size: int, failures: int, queue: float, compute: float) -> None:
+        self.requests += size
+        self.batches += 1
+        self.failures += failures
+        self.queue += queue
+        self.compute += compute
+        self.histogram[min(size, LARGEST_BATCH)] += 1
+
+    def __add__(self, other: Statistics) -> Statistics:
+        return Statistics(
+            max(self.busy_since, other.busy_since),
+            self.requests + other.requests,
+            self.batches + other.batches,
+            self.failures + other.failures,
+            self.queue + other.queue,
+            self.compute + other.compute,
+            [a + b for a, b in zip(self.histogram, other.histogram, strict=True)],
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        """For the run file: means in milliseconds and the batch sizes that occurred."""
+        return {
+            "requests": self.requests,
+            "batches": self.batches,
+            "failures": self.failures,
+            "queue_ms": round(1e3 * self.queue / max(self.requests, 1), 3),
+            "compute_ms": round(1e3 * self.compute / max(self.batches, 1), 3),
+            "batch_sizes": {str(size): count for size, count in enumerate(self.histogram) if count},
+        }
+
+
+class StatusPage:
+    """The statistics of one server in shared memory; the server writes, the controller reads."""
+
+    def __init__(self, arena: Arena) -> None:
+        self.arena = arena
+
+    @classmethod
+    def create(cls) -> StatusPage:
+        return cls(Arena.create(_PAGE.size))
+
+    def read(self) -> Statistics:
+        busy, requests, batches, failures, queue, compute, *histogram = _PAGE.unpack_from(self.arena.buffer)
+        return Statistics(busy, requests, batches, failures, queue, compute, histogram)
+
+    def write(self, s: Statistics) -> None:
+        _PAGE.pack_into(
+            self.arena.buffer, 0, s.busy_since, s.requests, s.batches, s.failures, s.queue, s.compute, *s.histogram
+        )
+
+    def busy(self, since: float) -> None:
+        """Only the mark that a call began (or, with 0, that it ended)."""
+        struct.pack_into("<d", self.arena.buffer, 0, since)
+
+
+def describe(record: Mapping[str, Any]) -> str:
+    """The statistics in one line for the terminal."""
+    sizes = record["batch_sizes"]
+    mean = record["requests"] / max(record["batches"], 1)
+    usual = ", ".join(
+        f"{size} ({100 * count / max(record['batches'], 1):.0f}%)"
+        for size, count in sorted(sizes.items(), key=lambda item: -item[1])[:3]
+    )
+    parts = [
+        f"{record['requests']} requests in {record['batches']} batches of {mean:.1f} (most often {usual})",
+        f"queue {record['queue_ms']:.2f} ms",
+        f"compute {record['compute_ms']:.2f} ms a batch",
+    ]
+    if "transport_ms" in record:
+        parts.append(f"transport {record['transport_ms']:.2f} ms")
+    if record.get("restarts"):
+        parts.append(f"{record['restarts']} restarts")
+    return ", ".join(parts)

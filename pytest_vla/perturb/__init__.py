@@ -1,0 +1,24 @@
+"""One vocabulary of perturbations for all suites: axes, values, and what applies them."""
+
+from pytest_vla.perturb.axes import AXES, COLOURS, CONTRADICTION, everywhere, resolve
+from pytest_vla.perturb.axis import GROUPS, MAX_LEVEL, Axis, PerturbationError, steps
+from pytest_vla.perturb.perturbation import Perturbation
+from pytest_vla.perturb.scene import scene_edits
+from pytest_vla.perturb.wrapper import PerturbedEnv, perturbed
+
+__all__ = [
+    "AXES",
+    "COLOURS",
+    "CONTRADICTION",
+    "GROUPS",
+    "MAX_LEVEL",
+    "Axis",
+    "Perturbation",
+    "PerturbationError",
+    "PerturbedEnv",
+    "everywhere",
+    "perturbed",
+    "resolve",
+    "scene_edits",
+    "steps",
+]

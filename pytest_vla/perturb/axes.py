@@ -1,0 +1,134 @@
+"""The registry: every axis there is, in canonical order. A new axis is one entry here.
+
+A `scene` axis also needs an entry in the axes file of each suite that supports it; the others work in every suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pytest_vla.perturb import actions, images, language
+from pytest_vla.perturb.axis import MAX_LEVEL, Axis, PerturbationError, steps
+from pytest_vla.suggest import unknown
+
+COLOURS: Mapping[str, tuple[float, float, float]] = {
+    "red": (0.8, 0.15, 0.15),
+    "orange": (0.9, 0.5, 0.1),
+    "yellow": (0.85, 0.8, 0.2),
+    "green": (0.2, 0.6, 0.25),
+    "cyan": (0.2, 0.7, 0.75),
+    "blue": (0.15, 0.3, 0.8),
+    "purple": (0.55, 0.25, 0.7),
+    "white": (0.95, 0.95, 0.95),
+}
+_COLOURS = ("as is", *COLOURS)
+_OTHERS = tuple(range(MAX_LEVEL + 1))
+_OF_EIGHT = "of 8 alternatives"
+
+_AXES = (
+    # --- camera: every camera that does not move with the robot -----------------------------------------------------
+    Axis("camera.shift", "moved sideways", "m", steps(0.01)),
+    Axis("camera.lift", "moved up", "m", steps(0.01)),
+    Axis("camera.distance", "moved away from what it looks at", "times as far", steps(0.125, 1)),
+    Axis("camera.yaw", "turned about the vertical through the scene", "deg", steps(2)),
+    Axis("camera.orbit", "the same, in steps that go far round", "deg", steps(9.375)),
+    Axis("camera.pitch", "tilted about the scene", "deg", steps(2)),
+    Axis("camera.roll", "turned about its own line of sight", "deg", steps(2)),
+    Axis("camera.fov", "a wider lens", "times the field of view", steps(0.05, 1)),
+    # --- light ------------------------------------------------------------------------------------------------------
+    Axis("light.direction", "comes from elsewhere, turned about the vertical", "deg", steps(20)),
+    Axis("light.brightness", "dimmed", "times as bright", steps(-0.08, 1)),
+    Axis("light.colour", "warmer: less blue and some less green", "of the blue gone", steps(0.1)),
+    Axis("light.shadow", "harder: ambient light becomes directed light", "of the ambient light", steps(0.1)),
+    # --- appearance -------------------------------------------------------------------------------------------------
+    Axis("appearance.table_colour", "another colour of the table", "", _COLOURS, ordered=False),
+    Axis("appearance.table_texture", "another texture of the table", _OF_EIGHT, _OTHERS, ordered=False),
+    Axis("appearance.object_colour", "another colour of things", "", _COLOURS, ordered=False),
+    Axis("appearance.object_texture", "another texture of things", _OF_EIGHT, _OTHERS, ordered=False),
+    Axis("appearance.background", "another texture of what is around the table", _OF_EIGHT, _OTHERS, ordered=False),
+    Axis("appearance.reflectivity", "shinier surfaces", "specular", steps(0.1)),
+    # --- layout -----------------------------------------------------------------------------------------------------
+    Axis("layout.objects", "things start elsewhere, each in a direction of its own", "m", steps(0.005)),
+    Axis("layout.distractors", "things that have no part in the task", "more things", steps(1)),
+    Axis("layout.distractor_place", "where such a thing stands (one at least)", _OF_EIGHT, _OTHERS, ordered=False),
+    # --- object -----------------------------------------------------------------------------------------------------
+    Axis("object.scale", "larger things", "times the size", steps(0.02, 1)),
+    Axis("object.mass", "heavier things", "times the mass", steps(0.25, 1)),
+    Axis("object.friction", "slipperier things", "times the friction", steps(-0.075, 1)),
+    # --- robot ------------------------------------------------------------------------------------------------------
+    Axis("robot.start", "starts elsewhere", "m", steps(0.01)),
+    Axis("robot.action_noise", "imprecise", "of the range (sigma)", steps(0.0005), stage="action", start=actions.noise),
+    Axis("robot.delay", "slow to obey", "steps late", steps(0.5), stage="action", start=actions.delay),
+    Axis("robot.dropped_actions", "actions are lost", "chance", steps(0.03), stage="action", start=actions.dropped),
+    # --- sensor -----------------------------------------------------------------------------------------------------
+    Axis("sensor.brightness", "overexposed", "of the range", steps(0.05), stage="image", start=images.brightness),
+    Axis("sensor.contrast", "flat", "times the contrast", steps(-0.1, 1), stage="image", start=images.contrast),
+    Axis("sensor.colour_balance", "white set wrong", "gain", steps(0.06), stage="image", start=images.colour_balance),
+    Axis("sensor.noise", "grainy", "grey values (sigma)", steps(5), stage="image", start=images.noise),
+    Axis("sensor.blur", "out of focus", "px of 256 (sigma)", steps(0.4), stage="image", start=images.blur),
+    Axis("sensor.motion_blur", "smeared", "px of 256", steps(2), stage="image", start=images.motion_blur),
+    Axis("sensor.zoom", "enlarged", "times", steps(0.06, 1), stage="image", start=images.zoom),
+    Axis("sensor.fog", "misty", "of the view", steps(0.08), stage="image", start=images.fog),
+    Axis("sensor.glass", "behind frosted glass", "px of 256 (sigma)", steps(0.35), stage="image", start=images.glass),
+    Axis(
+        *("sensor.jpeg", "compressed", "JPEG quality", (100, 50, 35, 25, 18, 13, 9, 6, 4)),
+        stage="image",
+        start=images.jpeg,
+    ),
+    Axis("sensor.patch", "a grey square in the view", "of the area", steps(0.03), stage="image", start=images.patch),
+    Axis("sensor.dropped_frames", "frames stand", "chance", steps(0.08), stage="image", start=images.dropped_frames),
+    # --- language ---------------------------------------------------------------------------------------------------
+    Axis(
+        *("language.paraphrase", "the same in other words", "", language.PARAPHRASES, False),
+        stage="instruction",
+        start=language.paraphrase,
+    ),
+    Axis("language.typos", "mistyped words", "of the words", steps(0.125), stage="instruction", start=language.typos),
+    Axis("language.case", "letter case", "", language.CASES, False, stage="instruction", start=language.case),
+    Axis(
+        *("language.clause", "a clause without meaning for the task", "", language.CLAUSES, False),
+        stage="instruction",
+        start=language.clause,
+    ),
+    Axis(
+        "language.shuffle", "words in disorder", "of words", steps(0.125), stage="instruction", start=language.shuffle
+    ),
+    Axis(
+        "language.omit", "words missing; 8: empty", "of words", steps(0.125), stage="instruction", start=language.omit
+    ),
+    Axis(
+        "language.contradict",
+        "the instruction asks for something else than is judged",
+        _OF_EIGHT,
+        _OTHERS,
+        ordered=False,
+    ),
+)
+
+AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}
+"""Every axis by name."""
+
+CONTRADICTION = "language.contradict"
+
+
+def everywhere(cameras: bool = True) -> list[str]:
+    """The axes that work around any environment; without cameras there are no frames to change."""
+    return [axis.name for axis in _AXES if axis.stage != "scene" and (cameras or axis.stage != "image")]
+
+
+def resolve(names: Sequence[str], supported: Sequence[str] | None = None) -> list[str]:
+    """Axes by name, by group (`camera`) or `all`, in canonical order; a name of nothing is an error that suggests one.
+
+    A group stands for those of its axes that are `supported`; an axis by its own name must be.
+    """
+    groups = {axis.group for axis in _AXES}
+    allowed = set(AXES if supported is None else supported)
+    chosen: set[str] = set()
+    for name in names:
+        if name not in AXES and name not in groups and name != "all":
+            raise PerturbationError(unknown("axis", name, [*AXES, *sorted(groups), "all"]))
+        matching = [a.name for a in _AXES if name in (a.name, a.group, "all")]
+        if not allowed.intersection(matching):
+            raise PerturbationError(f"axis '{name}' is not supported here; supported: {', '.join(sorted(allowed))}")
+        chosen.update(allowed.intersection(matching))
+    return [name for name in AXES if name in chosen]

@@ -1,0 +1,86 @@
+"""What an axis is: one thing that can be off about an episode, in nine stated steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pytest_vla.perturb.actions import Actuator
+
+    Rng = np.random.Generator
+    ImageFilter = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
+    TextFilter = Callable[[str], str]
+    ActionFilter = Callable[[Any], Any]
+
+MAX_LEVEL = 8
+GROUPS = ("camera", "light", "appearance", "layout", "object", "robot", "sensor", "language")
+
+Stage = Literal["scene", "image", "instruction", "action"]
+
+
+class PerturbationError(ValueError):
+    """A perturbation cannot be read, or does not fit the suite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis of perturbation. Level 0 is neutral; `magnitudes[level]` says how far off a level is, in `unit`.
+
+    Levels are integers because searches shrink them towards 0, which must mean less. An ordered axis shrinks level by
+    level; the levels of an unordered one are alternatives, and it only shrinks by being dropped.
+
+    `stage` says who applies it. A `scene` axis is applied by suites that know it, in their environment's reset. The
+    others change one stream around any environment: `start` makes the filter of that stream for one episode.
+    """
+
+    name: str
+    about: str
+    unit: str
+    magnitudes: tuple[Any, ...]
+    ordered: bool = True
+    stage: Stage = "scene"
+    start: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.magnitudes) != MAX_LEVEL + 1:
+            raise ValueError(f"axis '{self.name}' needs {MAX_LEVEL + 1} magnitudes, got {len(self.magnitudes)}")
+        if self.group not in GROUPS:
+            raise ValueError(f"axis '{self.name}' must be named GROUP.WHAT with a group of {', '.join(GROUPS)}")
+        if (self.start is None) != (self.stage == "scene"):
+            raise ValueError(f"axis '{self.name}': every stage but 'scene' needs a `start`, and 'scene' has none")
+
+    @property
+    def group(self) -> str:
+        return self.name.partition(".")[0]
+
+    def magnitude(self, level: int) -> str:
+        """How far off a level is, for a person: `6 deg`."""
+        value = self.magnitudes[level]
+        text = f"{value:g}" if isinstance(value, (int, float)) else str(value)
+        return f"{text} {self.unit}".rstrip()
+
+    # One method per stage, so that each caller gets a filter of the right type.
+
+    def image_filter(self, level: int, rng: Rng) -> ImageFilter:
+        return self._started("image", level, rng)  # type: ignore[no-any-return]
+
+    def text_filter(self, level: int, rng: Rng) -> TextFilter:
+        return self._started("instruction", level, rng)  # type: ignore[no-any-return]
+
+    def action_filter(self, level: int, rng: Rng, actuator: Actuator) -> ActionFilter:
+        return self._started("action", level, rng, actuator)  # type: ignore[no-any-return]
+
+    def _started(self, stage: Stage, level: int, *context: Any) -> Any:
+        assert self.start is not None
+        assert self.stage == stage
+        return self.start(self.magnitudes[level], *context)
+
+
+def steps(step: float, start: float = 0.0) -> tuple[float, ...]:
+    """Nine magnitudes, equally far apart: `start` is the neutral one."""
+    return tuple(round(start + step * level, 9) for level in range(MAX_LEVEL + 1))

@@ -1,0 +1,167 @@
+"""What can go wrong between the scene and the policy's eyes: filters over the frames of a camera.
+
+Each function makes the filter of one episode. All cameras of an episode get generators with the same seed, so a frame
+that is dropped is dropped everywhere.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Image = NDArray[np.uint8]
+Filter = Callable[[Image], Image]
+Rng = np.random.Generator
+
+GREY = 128.0
+FOG_GREY = 220.0
+
+
+def brightness(added: float, rng: Rng) -> Filter:
+    """`added` of the full range on top of every pixel."""
+    return lambda image: _bytes(image + 255.0 * added)
+
+
+def contrast(factor: float, rng: Rng) -> Filter:
+    """Distances from mid grey times `factor`."""
+    return lambda image: _bytes(GREY + (image - GREY) * factor)
+
+
+def colour_balance(shift: float, rng: Rng) -> Filter:
+    """Red up and blue down by the share `shift`: a camera set to the wrong white."""
+    gains = np.array([1 + shift, 1.0, 1 - shift])
+    return lambda image: _bytes(image * gains)
+
+
+def noise(sigma: float, rng: Rng) -> Filter:
+    """Gaussian noise, new in each frame; `sigma` in grey values."""
+    return lambda image: _bytes(image + sigma * rng.standard_normal(image.shape))
+
+
+def blur(sigma_px: float, rng: Rng) -> Filter:
+    """Out of focus; sigma for an image 256 pixels wide, so that a level looks the same at every size."""
+    from scipy.ndimage import gaussian_filter
+
+    def apply(image: Image) -> Image:
+        sigma = sigma_px * image.shape[1] / 256
+        return _bytes(gaussian_filter(image.astype(np.float32), (sigma, sigma, 0)))
+
+    return apply
+
+
+def motion_blur(length_px: float, rng: Rng) -> Filter:
+    """Smeared along one direction, drawn per episode; length for an image 256 pixels wide."""
+    angle = rng.uniform(-np.pi / 4, np.pi / 4)
+
+    def apply(image: Image) -> Image:
+        from scipy.ndimage import shift
+
+        length = length_px * image.shape[1] / 256
+        offsets = np.linspace(-length / 2, length / 2, max(2, round(length) + 1))
+        moved = [
+            shift(image.astype(np.float32), (np.sin(angle) * d, np.cos(angle) * d, 0), order=1, mode="nearest")
+            for d in offsets
+        ]
+        return _bytes(np.mean(moved, axis=0))
+
+    return apply
+
+
+def zoom(factor: float, rng: Rng) -> Filter:
+    """The middle of the frame, enlarged `factor` times to the full size."""
+    return lambda image: _resample(image, *(_scaled(n, factor) for n in image.shape[:2]))
+
+
+def glass(sigma_px: float, rng: Rng) -> Filter:
+    """Seen through frosted glass: every pixel taken from a place nearby, the same places in each frame."""
+    offsets: dict[tuple[int, ...], NDArray[np.float64]] = {}
+
+    def apply(image: Image) -> Image:
+        height, width = image.shape[:2]
+        if (height, width) not in offsets:
+            offsets[height, width] = sigma_px * width / 256 * rng.standard_normal((2, height, width))
+        rows, columns = offsets[height, width]
+        y = np.clip(np.arange(height)[:, None] + rows, 0, height - 1).round().astype(int)
+        x = np.clip(np.arange(width)[None, :] + columns, 0, width - 1).round().astype(int)
+        return np.ascontiguousarray(image[y, x])
+
+    return apply
+
+
+def fog(share: float, rng: Rng) -> Filter:
+    """A light grey veil with soft clouds in it, covering `share` of what is seen."""
+    phases = rng.uniform(0, 2 * np.pi, (4, 2))
+
+    def apply(image: Image) -> Image:
+        height, width = image.shape[:2]
+        y, x = np.linspace(0, 2 * np.pi, height)[:, None], np.linspace(0, 2 * np.pi, width)[None, :]
+        waves = [np.sin(n * y + a) * np.cos(n * x + b) / n for n, (a, b) in enumerate(phases, start=1)]
+        veil = np.clip(share * (1 + 0.3 * np.sum(waves, axis=0)), 0, 1)[:, :, None]
+        return _bytes(image * (1 - veil) + FOG_GREY * veil)
+
+    return apply
+
+
+def jpeg(quality: float, rng: Rng) -> Filter:
+    """Compressed and read back at that quality (100 is the best)."""
+
+    def apply(image: Image) -> Image:
+        from PIL import Image as Pillow
+
+        buffer = io.BytesIO()
+        Pillow.fromarray(image).save(buffer, format="JPEG", quality=round(quality))
+        return np.asarray(Pillow.open(buffer), dtype=np.uint8)
+
+    return lambda image: image if quality >= 100 else apply(image)
+
+
+def patch(share: float, rng: Rng) -> Filter:
+    """A grey square over `share` of the frame's area, at one place for the whole episode."""
+    row, column = rng.uniform(size=2)
+
+    def apply(image: Image) -> Image:
+        height, width = image.shape[:2]
+        side = round((share * height * width) ** 0.5)
+        tall, wide = min(side, height), min(side, width)
+        top, left = round(row * (height - tall)), round(column * (width - wide))
+        covered = image.copy()
+        covered[top : top + tall, left : left + wide] = round(GREY)
+        return covered
+
+    return apply
+
+
+def dropped_frames(chance: float, rng: Rng) -> Filter:
+    """With that chance a frame does not arrive and the last one is seen again; the first always arrives."""
+    last: list[Image] = []
+
+    def apply(image: Image) -> Image:
+        if not last or rng.uniform() >= chance:
+            last[:] = [image]
+        return last[0]
+
+    return apply
+
+
+def _bytes(values: NDArray[Any]) -> Image:
+    return np.asarray(np.clip(np.rint(values), 0, 255), dtype=np.uint8)
+
+
+def _scaled(size: int, factor: float) -> NDArray[np.float64]:
+    middle = (size - 1) / 2
+    return np.asarray(middle + (np.arange(size) - middle) / factor, dtype=np.float64)
+
+
+def _resample(image: Image, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> Image:
+    """Bilinear values at these rows and columns."""
+    y, x = np.floor(rows).astype(int), np.floor(columns).astype(int)
+    below, right = np.minimum(y + 1, image.shape[0] - 1), np.minimum(x + 1, image.shape[1] - 1)
+    v, u = (rows - y)[:, None, None], (columns - x)[None, :, None]
+    pixels = image.astype(np.float32)
+    top = pixels[y][:, x] * (1 - u) + pixels[y][:, right] * u
+    bottom = pixels[below][:, x] * (1 - u) + pixels[below][:, right] * u
+    return _bytes(top * (1 - v) + bottom * v)

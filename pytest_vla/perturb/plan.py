@@ -1,0 +1,44 @@
+"""Which perturbations a run was asked for: every one next to the same episodes unperturbed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_vla.perturb.axes import AXES, CONTRADICTION
+from pytest_vla.perturb.axis import MAX_LEVEL, PerturbationError
+from pytest_vla.perturb.perturbation import Perturbation
+from pytest_vla.suggest import unknown
+
+if TYPE_CHECKING:
+    from pytest_vla.options import Settings
+    from pytest_vla.suite import Suite
+
+
+def planned_perturbations(settings: Settings) -> list[str]:
+    """The perturbations of each episode, the control (none) first; bad ones are one usage error."""
+    asked: list[Perturbation] = [Perturbation()]
+    if settings.perturb is not None:
+        try:
+            asked.append(Perturbation.parse(settings.perturb))
+        except PerturbationError as error:
+            raise pytest.UsageError(f"--vla-perturb: {error}") from None
+    for axis in settings.sweep:
+        if axis not in AXES:
+            raise pytest.UsageError(f"--vla-sweep: {unknown('axis', axis, list(AXES))}")
+        asked += [Perturbation.of({axis: level}) for level in range(1, MAX_LEVEL + 1)]
+    if settings.language_check:
+        asked.append(Perturbation.of({CONTRADICTION: 1}))
+    return list(dict.fromkeys(map(str, asked)))
+
+
+def check_supported(settings: Settings, suites: Iterable[Suite]) -> None:
+    """Every suite of the run must support every axis that was asked for."""
+    for text in planned_perturbations(settings):
+        for suite in suites:
+            try:
+                Perturbation.parse(text).check(suite)
+            except PerturbationError as error:
+                raise pytest.UsageError(str(error)) from None

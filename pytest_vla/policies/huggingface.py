@@ -1,0 +1,65 @@
+"""Hugging Face VLA folders in the style of OpenVLA: an image and a sentence in, one action out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.policies.lerobot import read_config
+
+TRUST = "PYTEST_VLA_TRUST_REMOTE_CODE"
+UNNORM_KEY = "PYTEST_VLA_UNNORM_KEY"
+PROMPT = "In: What action should the robot take to {instruction}?\nOut:"
+
+
+class HuggingFacePolicy(Policy):
+    """Calls `predict_action` of the model, row by row: its generation is not batched."""
+
+    def __init__(self, model: Any, processor: Any, unnorm_key: str | None) -> None:
+        self.model, self.processor, self.unnorm_key = model, processor, unnorm_key
+        self.spec = PolicySpec()
+
+    def to(self, device: str) -> HuggingFacePolicy:
+        self.model.to(device)
+        return self
+
+    def act(self, observations: Sequence[Observation], states: Sequence[Any]) -> list[Any]:
+        return [self._one(observation) for observation in observations]
+
+    def _one(self, observation: Observation) -> Any:
+        from PIL import Image
+
+        images = observation.get("images", {})
+        if not images:
+            raise PolicyError("this policy needs a camera image, and the observation has none")
+        prompt = PROMPT.format(instruction=str(observation.get("instruction", "")).lower().rstrip("."))
+        inputs = self.processor(prompt, Image.fromarray(next(iter(images.values()))))
+        inputs = inputs.to(self.model.device, dtype=self.model.dtype)
+        return np.asarray(self.model.predict_action(**inputs, unnorm_key=self.unnorm_key, do_sample=False))
+
+
+def load_folder(folder: Path) -> HuggingFacePolicy:
+    """The model in a folder. Such folders bring Python code of their own, which runs only when told so."""
+    config = read_config(folder)
+    own_code = bool(config.get("auto_map"))
+    if own_code and os.environ.get(TRUST) != "1":
+        raise PolicyError(f"'{folder}' brings Python code of its own; to run it, set {TRUST}=1 in the environment")
+    try:
+        import transformers
+    except ImportError:
+        raise PolicyError(f"'{folder}' is a Hugging Face model: pip install transformers") from None
+    auto = getattr(transformers, "AutoModelForVision2Seq", None) or transformers.AutoModelForImageTextToText
+    try:
+        processor = transformers.AutoProcessor.from_pretrained(folder, trust_remote_code=own_code)
+        model = auto.from_pretrained(folder, trust_remote_code=own_code, torch_dtype="auto")
+    except Exception as error:
+        raise PolicyError(f"transformers cannot load '{folder}': {type(error).__name__}: {error}") from error
+    if not callable(getattr(model, "predict_action", None)):
+        raise PolicyError(f"the model in '{folder}' has no predict_action(); wrap it in a MODULE:FACTORY instead")
+    model.eval()
+    return HuggingFacePolicy(model, processor, os.environ.get(UNNORM_KEY))

@@ -1,0 +1,96 @@
+"""LeRobot pretrained folders: `config.json`, `model.safetensors` and the processors saved beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+
+IMAGE_PREFIX = "observation.images."
+STATE = "observation.state"
+
+
+def is_lerobot(folder: Path) -> bool:
+    """LeRobot's config names its policy in `type` and its inputs in `input_features`."""
+    config = read_config(folder)
+    return "type" in config and "input_features" in config
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PolicyError(f"'{folder}/config.json' cannot be read: {error}") from None
+    if not isinstance(config, dict):
+        raise PolicyError(f"'{folder}/config.json' is not a map")
+    return config
+
+
+class LeRobotPolicy(Policy):
+    """Asks for whole chunks, which need no memory between calls: LeRobot's own `select_action` keeps one queue for all.
+
+    `model`, `before` and `after` are LeRobot's policy and its pre- and postprocessor.
+    """
+
+    def __init__(self, model: Any, before: Any, after: Any, spec: PolicySpec) -> None:
+        self.model, self.before, self.after, self.spec = model, before, after, spec
+        self._device = "cpu"
+
+    def to(self, device: str) -> LeRobotPolicy:
+        self.model.to(device)
+        self._device = device
+        return self
+
+    def act(self, observations: Sequence[Observation], states: Sequence[Any]) -> list[Any]:
+        batch = self.before(self._batch(observations))
+        chunk = self.model.predict_action_chunk(batch)
+        rows = [self.after(chunk[:, step]) for step in range(chunk.shape[1])]
+        actions = np.stack([row.detach().cpu().numpy() for row in rows], axis=1)
+        return list(actions if self.spec.chunk > 1 else actions[:, 0])
+
+    def _batch(self, observations: Sequence[Observation]) -> dict[str, Any]:
+        import torch
+
+        batch: dict[str, Any] = {"task": [str(o.get("instruction", "")) for o in observations]}
+        for camera in self.spec.cameras:
+            images = torch.from_numpy(np.stack([o["images"][camera] for o in observations])).to(self._device)
+            batch[IMAGE_PREFIX + camera] = images.permute(0, 3, 1, 2).float() / 255
+        if self.spec.extra.get("state"):
+            rows = [np.concatenate([np.ravel(value) for value in o["state"].values()]) for o in observations]
+            batch[STATE] = torch.from_numpy(np.stack(rows).astype(np.float32)).to(self._device)
+        return batch
+
+
+def load_folder(folder: Path) -> LeRobotPolicy:
+    """The policy in a LeRobot folder, with its own normalisation."""
+    if not (folder / "model.safetensors").is_file():
+        raise PolicyError(f"'{folder}' has no model.safetensors")
+    try:
+        from lerobot.configs.policies import PreTrainedConfig
+        from lerobot.policies.factory import get_policy_class, make_pre_post_processors
+    except ImportError as error:
+        raise PolicyError(f"'{folder}' is a LeRobot policy: pip install lerobot ({error})") from None
+    try:
+        config = PreTrainedConfig.from_pretrained(folder)
+        model = get_policy_class(config.type).from_pretrained(folder, config=config)
+        model.eval()
+        before, after = make_pre_post_processors(config, str(folder))
+    except Exception as error:
+        raise PolicyError(f"LeRobot cannot load '{folder}': {type(error).__name__}: {error}") from error
+    return LeRobotPolicy(model, before, after, spec_of(read_config(folder)))
+
+
+def spec_of(config: dict[str, Any]) -> PolicySpec:
+    """Cameras, state and chunk as LeRobot's config declares them."""
+    features = config["input_features"]
+    cameras = tuple(name.removeprefix(IMAGE_PREFIX) for name in features if name.startswith(IMAGE_PREFIX))
+    chunk = int(config.get("chunk_size") or config.get("horizon") or 1)
+    extra: dict[str, Any] = {"state": STATE in features}
+    if config.get("n_action_steps"):
+        extra["horizon"] = int(config["n_action_steps"])
+    return PolicySpec(cameras=cameras, chunk=chunk, extra=extra)

@@ -1,0 +1,171 @@
+"""The two wire formats of remote policies, vla-eval's and openpi's: msgpack with arrays in it, read with distrust."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pytest_vla.policies.base import PolicyError
+
+try:
+    import msgpack
+except ImportError:
+    raise PolicyError('remote policies need msgpack and websockets: pip install "pytest-vla[remote]"') from None
+
+MAX_MESSAGE = 64 << 20  # bytes
+MAX_PIXELS = 1 << 26
+PROTOCOL_VERSION = 1
+NUMBER_KINDS = "biuf"
+TYPES = frozenset({"hello", "observation", "action", "episode_start", "episode_end", "error"})
+
+
+class WireError(Exception):
+    """What was received is not a message of the protocol."""
+
+
+# --- vla-eval: an envelope with a sequence number, arrays marked by text keys, images perhaps compressed --------------
+
+
+def pack_message(kind: str, payload: Mapping[str, Any], number: int) -> bytes:
+    """One vla-eval message. Images go as plain arrays: every peer reads them, and nothing is spent on compression."""
+    envelope = {"type": kind, "payload": payload, "seq": number, "timestamp": time.time()}
+    packed: bytes = msgpack.packb(envelope, default=_pack_marked_by_text, use_bin_type=True)
+    return packed
+
+
+def unpack_message(data: bytes | str) -> tuple[str, dict[str, Any], int]:
+    """Type, payload and sequence number of a vla-eval message; raises WireError for anything else."""
+    envelope = _unpack(data, _unpack_marked_by_text)
+    if not isinstance(envelope, dict) or not {"type", "payload", "seq", "timestamp"} <= envelope.keys():
+        raise WireError("a message must be a map with type, payload, seq and timestamp")
+    kind, payload, number = envelope["type"], envelope["payload"], envelope["seq"]
+    if kind not in TYPES:
+        raise WireError(f"unknown message type {kind!r}")
+    if not isinstance(payload, dict) or not isinstance(number, int):
+        raise WireError("payload must be a map and seq a whole number")
+    return kind, payload, number
+
+
+def _pack_marked_by_text(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return {"__ndarray__": True, "data": value.tobytes(), "dtype": value.dtype.str, "shape": list(value.shape)}
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} cannot be sent")
+
+
+def _unpack_marked_by_text(value: dict[Any, Any]) -> Any:
+    if "__image__" in value:
+        return _image(value)
+    if "__ndarray__" in value:
+        return _array(value["data"], value["dtype"], value["shape"])
+    return value
+
+
+def _image(value: Mapping[str, Any]) -> Any:
+    if value["format"] == "raw":
+        return _array(value["data"], value["dtype"], value["shape"])
+    if value["format"] not in ("png", "jpeg"):
+        raise WireError(f"unknown image format {value['format']!r}")
+    try:
+        from PIL import Image
+    except ImportError:
+        raise WireError("compressed images need Pillow") from None
+    with Image.open(io.BytesIO(value["data"]), formats=[value["format"].upper()]) as image:
+        if image.width * image.height > MAX_PIXELS:
+            raise WireError(f"an image of {image.width} x {image.height} pixels is too large")
+        return np.array(image)
+
+
+# --- openpi: no envelope, arrays marked by byte keys ------------------------------------------------------------------
+
+
+def pack_tree(tree: Any) -> bytes:
+    packed: bytes = msgpack.packb(tree, default=_pack_marked_by_bytes)
+    return packed
+
+
+def unpack_tree(data: bytes | str) -> Any:
+    return _unpack(data, _unpack_marked_by_bytes)
+
+
+def _pack_marked_by_bytes(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return {b"__ndarray__": True, b"data": value.tobytes(), b"dtype": value.dtype.str, b"shape": value.shape}
+    if isinstance(value, np.generic):
+        return {b"__npgeneric__": True, b"data": value.item(), b"dtype": value.dtype.str}
+    raise TypeError(f"a {type(value).__name__} cannot be sent")
+
+
+def _unpack_marked_by_bytes(value: dict[Any, Any]) -> Any:
+    if b"__ndarray__" in value:
+        return _array(value[b"data"], value[b"dtype"], value[b"shape"])
+    if b"__npgeneric__" in value:
+        return _dtype(value[b"dtype"]).type(value[b"data"])
+    return value
+
+
+# --- both -------------------------------------------------------------------------------------------------------------
+
+
+def _unpack(data: bytes | str, hook: Any) -> Any:
+    if isinstance(data, str):
+        raise WireError(f"a text message: {data[:2000]}")
+    try:
+        return msgpack.unpackb(data, object_hook=hook, raw=False)
+    except WireError:
+        raise
+    except Exception as error:  # whatever a hostile message can make the decoders raise
+        raise WireError(f"a message of {len(data)} bytes cannot be read: {type(error).__name__}: {error}") from None
+
+
+def _array(data: bytes, dtype: str, shape: Any) -> Any:
+    kind = _dtype(dtype)
+    if not all(isinstance(length, int) and length >= 0 for length in shape):
+        raise WireError(f"an array of shape {shape}")
+    return np.frombuffer(data, kind).reshape(shape).copy()
+
+
+def _dtype(text: Any) -> np.dtype[Any]:
+    dtype: np.dtype[Any] = np.dtype(text)
+    if dtype.kind not in NUMBER_KINDS:
+        raise WireError(f"an array of {dtype}; only numbers are accepted")
+    return dtype
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def renamed(tree: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """A tree made of parts of another: target path -> source path, steps separated by dots."""
+    made: dict[str, Any] = {}
+    for target, source in names.items():
+        value: Any = tree
+        for step in source.split("."):
+            if not isinstance(value, Mapping) or step not in value:
+                raise WireError(f"there is no {source!r} in the observation; it has {_paths(tree)}")
+            value = value[step]
+        *folders, last = target.split(".")
+        place = made
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[last] = value
+    return made
+
+
+def state_vector(observation: Mapping[str, Any]) -> Any:
+    """All numbers of the state in one float32 vector, in the order of the observation."""
+    state = observation.get("state", {})
+    parts = [np.ravel(np.asarray(value, np.float32)) for value in state.values()] if isinstance(state, Mapping) else []
+    return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+
+
+def _paths(tree: Mapping[str, Any], prefix: str = "") -> str:
+    found = []
+    for key, value in tree.items():
+        found.append(_paths(value, f"{prefix}{key}.") if isinstance(value, Mapping) else f"{prefix}{key}")
+    return ", ".join(filter(None, found))

@@ -1,0 +1,57 @@
+"""The report's share of a pytest session: after the last episode the page is written, and its path told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_vla.options import Settings, shown_path
+from pytest_vla.report.runfile import RunFileError, read_run, run_path
+
+if TYPE_CHECKING:
+    from pytest_vla.recorder import Recorder
+
+
+def register_report(config: pytest.Config, settings: Settings) -> None:
+    """Add the hook below on the controller, where a report or films were asked for."""
+    asked = settings.report is not None or settings.video not in (None, "none")
+    if asked and not hasattr(config, "workerinput") and not config.option.help:
+        config.pluginmanager.register(ReportHooks(config, settings), "vla-report")
+
+
+class ReportHooks:
+    """Lives on the controller; the run file is closed when it reads it."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        self.config, self.settings = config, settings
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        recorder: Recorder | None = self.config.pluginmanager.get_plugin("vla-recorder")
+        if recorder is None or recorder.usage_error:
+            return
+        from pytest_vla.report.html import build_report
+
+        def tell(line: str) -> None:
+            if terminalreporter.isatty:
+                terminalreporter.rewrite(line, erase=True)
+
+        baseline = self.settings.baseline
+        try:
+            run = read_run(recorder.writer.path)
+            if not run.episodes and not run.others:
+                return
+            other = read_run(baseline) if baseline and run_path(baseline).suffix == ".jsonl" else None
+            path = build_report(
+                run,
+                self.settings.report or recorder.folder,
+                other,
+                video=self.settings.video,
+                tell=tell,
+            )
+        except RunFileError as error:
+            terminalreporter.write_line(f"no report: {error}", red=True)
+            return
+        tell("")
+        terminalreporter.line(f"report: {shown_path(path)}")

@@ -1,0 +1,112 @@
+"""The suite as the plugin sees it: cells, limits, oracle, progress and digest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_vla.suite import Requirement, Suite, SuiteError, Termination
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from pytest_vla.policies import Policy
+
+    from .env import BombEnv
+
+Simulator = Literal["mujoco", "bullet"]
+REQUIREMENTS: dict[Simulator, Requirement] = {
+    "mujoco": Requirement("mujoco", 'pip install "pytest-vla[mujoco]"'),
+    "bullet": Requirement("pybullet", 'pip install "pytest-vla[bullet]"'),
+}
+
+
+class BombSuite(Suite):
+    """BOMB: five tasks with small stones on a board, unperturbed, under six groups of perturbations, and all of them.
+
+    Args:
+        name: what the suite is called on the command line.
+        simulator: the physics and the renderer; tasks, scenes, goals and oracle are the same in both.
+    """
+
+    version = "1"
+    termination = Termination.AT_HORIZON
+    cameras = ("front", "wrist")
+    state_keys = ("ee",)
+
+    def __init__(self, name: str = "bomb", *, simulator: Simulator = "mujoco", test_file: Path | None = None) -> None:
+        self.name, self.simulator = name, simulator
+        self.requires = (REQUIREMENTS[simulator],)
+        self.test_file = test_file or Path(__file__).parent / "test_bomb.py"
+
+    def cells(self) -> Sequence[tuple[str, str]]:
+        from .partitions import PARTITIONS
+        from .tasks import TASKS
+
+        return [(task, partition) for partition in PARTITIONS for task in TASKS]
+
+    def default_partitions(self) -> Sequence[str]:
+        return ["unperturbed", "perturbed"]
+
+    def step_limit(self, task: str) -> int:
+        from .tasks import TASKS
+
+        return TASKS[task].step_limit
+
+    def env_group(self, task: str) -> str:
+        return self.name
+
+    def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
+        from .env import BombEnv
+
+        if self.simulator == "bullet":
+            from .world_bullet import BulletTable
+
+            return BombEnv(BulletTable)
+        from .world_mujoco import MujocoTable
+
+        return BombEnv(MujocoTable)
+
+    def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
+        from .oracle import Oracle
+
+        return Oracle(_ours(env))
+
+    def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
+        """Stay at the start, gripper open."""
+        from .rig import START_M, action_of
+
+        return action_of(START_M, 1.0)
+
+    def hold(self, env: gymnasium.Env[Any, Any], last: Any) -> Any:
+        """Actions are places to go to: without a new one it goes on to the last."""
+        return self.noop(env) if last is None else last
+
+    def axes(self) -> Sequence[str]:
+        from .axes import axes
+
+        return axes()
+
+    def provenance(self) -> dict[str, str]:
+        """What pixels depend on besides the key: runs that differ in it do not pair. It may try out renderers first."""
+        if self.simulator == "bullet":
+            return {"renderer": "bullet-tiny"}
+        from pytest_vla.sim.mujoco import backend
+
+        return {"renderer": f"mujoco-{backend()}"}
+
+    def progress(self, env: gymnasium.Env[Any, Any]) -> float | None:
+        return _ours(env).progress()
+
+    def digest(self, env: gymnasium.Env[Any, Any]) -> str:
+        return _ours(env).digest()
+
+
+def _ours(env: gymnasium.Env[Any, Any]) -> BombEnv:
+    from .env import BombEnv
+
+    inner = env.unwrapped
+    if not isinstance(inner, BombEnv):
+        raise SuiteError(f"this suite needs its own environment, got {type(inner).__name__}")
+    return inner

@@ -1,0 +1,71 @@
+"""Where things are: the board's intersections, the places beside it, and the sizes of what lies there.
+
+The table's top is z = 0 and the board is let into it. Seen by the front camera, x points right and y away; row 0 is the
+far one, column 0 the left one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+SIZE = 5
+PITCH_M = 0.040
+BOARD_M = 0.216  # side
+STONE_RADIUS_M = 0.011
+STONE_HEIGHT_M = 0.008
+STONE_KG = 0.005
+STONE_FRICTION = 0.8
+BLOCK_KG = 0.02
+TABLE_HALF_M = 0.8
+TABLE_REPEATS = 3  # of its texture
+BESIDE_X_M = (0.132, 0.182)  # stones that are not on the board lie this far left or right of its centre
+BESIDE_Y_M = (-0.105, 0.125)
+CLEARANCE_M = 0.046  # between centres beside the board: room for the gripper's fingers
+DRAWS = 1000
+
+Spot = tuple[float, float]
+Position = tuple[int, int]  # row, column
+
+POSITIONS: tuple[Position, ...] = tuple((row, column) for row in range(SIZE) for column in range(SIZE))
+
+
+def spot_of(position: Position) -> Spot:
+    """The intersection's place on the table."""
+    row, column = position
+    return (column - SIZE // 2) * PITCH_M, (SIZE // 2 - row) * PITCH_M
+
+
+def neighbours(position: Position) -> list[Position]:
+    """The intersections that a line joins to this one."""
+    row, column = position
+    around = ((row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1))
+    return [(r, c) for r, c in around if 0 <= r < SIZE and 0 <= c < SIZE]
+
+
+def on_board(spot: Spot) -> bool:
+    """Whether a stone there covers some of the board."""
+    return off_board_by(spot) < STONE_RADIUS_M
+
+
+def off_board_by(spot: Spot) -> float:
+    """How far a spot is outside the board's edge (negative: inside)."""
+    return max(abs(spot[0]), abs(spot[1])) - BOARD_M / 2
+
+
+def distance(a: Spot, b: Spot) -> float:
+    return float(np.hypot(a[0] - b[0], a[1] - b[1]))
+
+
+def far_from(spot: Spot, others: Iterable[Spot], least_m: float = CLEARANCE_M) -> bool:
+    return all(distance(spot, other) >= least_m for other in others)
+
+
+def free_spots(rng: np.random.Generator, taken: Iterable[Spot]) -> Iterator[Spot]:
+    """Endless random places beside the board with room for the gripper; it ends when no more can be found."""
+    taken = list(taken)
+    for _ in range(DRAWS):
+        x, y = rng.uniform(*BESIDE_X_M) * rng.choice((-1, 1)), rng.uniform(*BESIDE_Y_M)
+        if far_from((float(x), float(y)), taken):
+            yield float(x), float(y)

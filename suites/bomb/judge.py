@@ -1,0 +1,106 @@
+"""When an episode is won or lost, and how near it is: functions of where stones are, tested without a simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .board import STONE_HEIGHT_M, STONE_RADIUS_M, distance, off_board_by, spot_of
+from .scene import Goal, Instance, Put, Remove, Stone, StoneState, TableState
+
+TOLERANCE_M = 0.008
+STILL_M_S = 0.005
+OPEN_M = 0.027  # fingertips this far apart hold no stone, not even one scaled by 1.2
+LYING_M = 0.75 * STONE_HEIGHT_M  # centre of a stone that lies flat, and on no other; on its edge it is at 11 mm
+ALMOST = 0.9  # progress of what is there but not yet done
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the episode stands: everything in its place now, or lost for good (with one sentence why)."""
+
+    success: bool = False
+    failure: str = ""
+
+
+class Judge:
+    """Follows one episode, from the table as it stood at the start."""
+
+    def __init__(self, instance: Instance, stones: Sequence[Stone], start: TableState, scale: float = 1.0) -> None:
+        self.goals, self.in_order = instance.goals, instance.in_order
+        self.start, self.lying_m = start, LYING_M * scale
+        self.eligible: dict[Goal, tuple[str, ...]] = {goal: _eligible(goal, stones) for goal in self.goals}
+        self.made = 0
+        self.failure = ""
+        self._first_gaps = {goal: max(self._gap(goal, start), 1e-9) for goal in self.goals}
+
+    def update(self, state: TableState) -> Verdict:
+        """The verdict after one action."""
+        fulfilled = self.fulfilled(state)
+        if self.in_order and is_open(state):
+            while self.made < len(self.goals) and self.goals[self.made] in fulfilled:
+                self.made += 1
+            early = next((goal for goal in self.goals[self.made :] if goal in fulfilled), None)
+            if early is not None and not self.failure:
+                self.failure = f"move {self.goals.index(early) + 1} was made before move {self.made + 1}"
+        return Verdict(not self.failure and self._done(state, fulfilled), self.failure)
+
+    def fulfilled(self, state: TableState) -> dict[Goal, str]:
+        """The goals that are met, each with the stone that meets it."""
+        met = {}
+        for goal in self.goals:
+            label = self.nearest(goal, state)
+            if self._gap(goal, state) <= 0 and self._rests(state.stones[label]):
+                met[goal] = label
+        return met
+
+    def disturbed(self, state: TableState, fulfilled: dict[Goal, str]) -> list[str]:
+        """Stones that were to stay where they are and did not."""
+        used = set(fulfilled.values())
+        return [
+            label
+            for label, stone in state.stones.items()
+            if label not in used and distance(stone.spot, self.start.stones[label].spot) > TOLERANCE_M
+        ]
+
+    def nearest(self, goal: Goal, state: TableState) -> str:
+        """The stone that would meet this goal soonest."""
+        labels = self.eligible[goal]
+        return labels[0] if len(labels) == 1 else min(labels, key=lambda label: _gap(goal, state.stones[label]))
+
+    def progress(self, state: TableState) -> float:
+        """1 when all is done; below that the mean over goals of how far their stones have come."""
+        if not self.failure and self._done(state, self.fulfilled(state)):
+            return 1.0
+        total = 0.0
+        for goal in self.goals:
+            come = 1 - max(self._gap(goal, state), 0.0) / self._first_gaps[goal]
+            total += min(max(come, 0.0), 1.0)
+        return ALMOST * total / len(self.goals)
+
+    def _done(self, state: TableState, fulfilled: dict[Goal, str]) -> bool:
+        return len(fulfilled) == len(self.goals) and is_open(state) and not self.disturbed(state, fulfilled)
+
+    def _gap(self, goal: Goal, state: TableState) -> float:
+        return _gap(goal, state.stones[self.nearest(goal, state)])
+
+    def _rests(self, stone: StoneState) -> bool:
+        return stone.speed_m_s < STILL_M_S and 0.0 < stone.position[2] <= self.lying_m
+
+
+def is_open(state: TableState) -> bool:
+    return state.opening_m >= OPEN_M
+
+
+def _gap(goal: Goal, stone: StoneState) -> float:
+    """How many metres the stone is short of the goal; none when it is there."""
+    if isinstance(goal, Remove):
+        return STONE_RADIUS_M - off_board_by(stone.spot)
+    return distance(stone.spot, spot_of(goal.position)) - TOLERANCE_M
+
+
+def _eligible(goal: Goal, stones: Sequence[Stone]) -> tuple[str, ...]:
+    if isinstance(goal, Put) and goal.label is None:
+        return tuple(stone.label for stone in stones if stone.colour == goal.colour and stone.beside)
+    assert goal.label is not None
+    return (goal.label,)

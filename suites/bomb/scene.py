@@ -1,0 +1,104 @@
+"""What an episode is made of, as data: stones, goals, the instruction; and what of the table a judge may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from .board import Position, Spot, on_board
+
+Colour = Literal["black", "white"]
+COLOURS: tuple[Colour, ...] = ("black", "white")
+Vector = tuple[float, float, float]
+
+
+def other(colour: Colour) -> Colour:
+    return "white" if colour == "black" else "black"
+
+
+@dataclass(frozen=True, slots=True)
+class Stone:
+    """A stone where it lies at the start."""
+
+    label: str
+    colour: Colour
+    spot: Spot
+
+    @property
+    def beside(self) -> bool:
+        """Whether it starts beside the board, to be played."""
+        return not on_board(self.spot)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Something that is not a stone and has no part in the task."""
+
+    label: str
+    spot: Spot
+    half_size_m: Vector
+    rgb: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A stone lies on an intersection: this one, or without a label any of its colour that started beside the board."""
+
+    position: Position
+    colour: Colour
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """This stone lies beside the board."""
+
+    label: str
+
+
+Goal = Put | Remove
+
+
+@dataclass(frozen=True, slots=True)
+class Spares:
+    """Which colours further stones may have without making the instruction mean something else."""
+
+    beside: tuple[Colour, ...]
+    on_board: tuple[Colour, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One drawn episode."""
+
+    stones: tuple[Stone, ...]
+    instruction: str
+    goals: tuple[Goal, ...]
+    spares: Spares
+    in_order: bool = False
+    picture: Mapping[Position, Colour] | None = None
+    """The board to be copied."""
+    nearest_to: Position | None = None
+    """The goal's stone must stay the nearest of its colour to this intersection."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoneState:
+    """Where a stone's centre is, and how fast it moves."""
+
+    position: Vector
+    speed_m_s: float
+
+    @property
+    def spot(self) -> Spot:
+        return self.position[0], self.position[1]
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """The stones, the point between the fingertips, and how far these are apart."""
+
+    stones: Mapping[str, StoneState]
+    tip: Vector
+    opening_m: float

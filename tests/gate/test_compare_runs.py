@@ -1,0 +1,77 @@
+"""`pytest-vla compare`: side by side, with what changed and how to see it again."""
+
+from pathlib import Path
+
+import pytest
+from gate_records import records
+
+from pytest_vla.gate.compare import describe, differences, flips
+from pytest_vla.gate.verdict import GateError
+from pytest_vla.report.runfile import Run
+
+
+def run(*groups):
+    policy = {"text": "p", "digest": "sha"}
+    return Run(Path("run.jsonl"), {"type": "run", "policy": policy}, [one for group in groups for one in group])
+
+
+OLD = run(records("." * 40), records("." * 30 + "u" * 10, partition="L2"))
+NEW = run(records("." * 40), records("u" * 30 + "." * 10, partition="L2"))
+
+
+def test_a_real_difference_is_marked_and_chance_is_not():
+    same, worse = differences(OLD, NEW)
+    assert same.pvalue == 1.0
+    assert worse.pvalue < 0.05
+    assert worse.sample.effect() == -0.5
+
+
+def test_flips_are_listed_in_both_directions():
+    found = flips(OLD, NEW)
+    assert [flip.lost for flip in found] == [True] * 30 + [False] * 10
+
+
+def test_an_error_is_no_flip_and_another_scene_is_not_either():
+    assert flips(run(records("..")), run(records("E."))) == []
+    assert flips(run(records("..")), run(records("uu", initial_digest="moved"))) == []
+
+
+def test_the_text_has_rates_differences_gap_flips_and_replay_commands():
+    text = describe([OLD, NEW], ["old", "new"], most_flips=1)
+    for part in (
+        "100.0% [91, 100] n=40",
+        "75.0% [60, 86] n=40",
+        "-50.0 [",
+        "* paired",
+        "L1 - L2",
+        "+25.0",
+        "+75.0",
+        "30 lost, 10 gained",
+        "pytest-vla replay old dice/push-L2-00",
+        "pytest-vla replay new dice/push-L2-30",
+        "and 29 more lost: --flips=30 shows all",
+    ):
+        assert part in text, part
+
+
+def test_three_runs_are_all_compared_with_the_first():
+    text = describe([OLD, NEW, OLD], ["a", "b", "c"])
+    assert "B - A" in text
+    assert "C - A" in text
+    assert "flips from A to C: 0 lost, 0 gained" in text
+
+
+def test_a_cell_only_one_run_has_is_shown_without_a_difference():
+    text = describe([OLD, run(records(".."))], ["old", "new"])
+    (line,) = [line for line in text.splitlines() if line.startswith("dice/push/L2")]
+    assert line.split()[-2:] == ["-", "-"]
+
+
+def test_unpaired_comparisons_say_why():
+    text = describe([run(records("." * 20)), run(records("." * 20, initial_digest="moved"))], ["a", "b"])
+    assert "unpaired: 20 of 20 scenes differ" in text
+
+
+def test_other_suite_versions_do_not_compare():
+    with pytest.raises(GateError, match="version 1 of suite 'dice'"):
+        describe([OLD, run(records("..", version="2"))], ["old", "new"])

@@ -1,0 +1,192 @@
+"""The search on simulated policies: it finds planted causes, shrinks them to the minimum, and raises no false alarm."""
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_vla.hunt.search import Budget, Hunt, HuntError, Probe
+from pytest_vla.hunt.space import Space, active
+
+AXES = (
+    *("camera.yaw", "light.brightness", "appearance.table_texture", "layout.objects", "object.mass"),
+    *("robot.delay", "sensor.noise", "language.typos", "language.paraphrase"),
+)
+SPACE = Space.of(AXES)
+ORDERED = [axis for axis, ordered in enumerate(SPACE.ordered) if ordered]
+UNORDERED = [axis for axis, ordered in enumerate(SPACE.ordered) if not ordered]
+
+
+def point(**levels):
+    names = {name.replace(".", "_"): number for number, name in enumerate(AXES)}
+    return tuple(next((v for k, v in levels.items() if names[k] == axis), 0) for axis in range(len(AXES)))
+
+
+class Policy:
+    """Fails where a planted cause is; counts and remembers its episodes."""
+
+    def __init__(self, *causes, noise=0.0, seed=0, bad_seeds=()):
+        self.causes, self.noise, self.bad_seeds = causes, noise, bad_seeds
+        self.draw = random.Random(seed)
+        self.asked = []
+
+    def __call__(self, probes):
+        self.asked += probes
+        return [self.solves(probe) for probe in probes]
+
+    def solves(self, probe: Probe) -> bool:
+        fails = probe.seed in self.bad_seeds or any(SPACE.covers(probe.point, cause) for cause in self.causes)
+        return fails == (self.draw.random() < self.noise)
+
+
+def hunt(policy, episodes=300, **options):
+    return Hunt(SPACE, policy, Budget(episodes), **options).run()
+
+
+def found(outcome):
+    return {cause.point for cause in outcome.causes}
+
+
+causes = st.one_of(
+    st.tuples(st.sampled_from(ORDERED), st.integers(1, 8)).map(lambda c: {c[0]: c[1]}),
+    st.tuples(st.sampled_from(UNORDERED), st.integers(1, 8)).map(lambda c: {c[0]: c[1]}),
+    st.dictionaries(st.sampled_from(ORDERED), st.integers(2, 6), min_size=2, max_size=2),
+).map(lambda levels: tuple(levels.get(axis, 0) for axis in range(len(AXES))))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(causes, st.integers(0, 100))
+def test_any_single_cause_is_found_and_is_exactly_minimal(cause, seed):
+    outcome = hunt(Policy(cause), random_seed=seed)
+    assert found(outcome) == {cause}
+
+
+def test_several_causes_are_found_one_after_the_other():
+    planted = {point(camera_yaw=6), point(robot_delay=4, sensor_noise=5), point(language_paraphrase=3, object_mass=2)}
+    outcome = hunt(Policy(*planted), 400)
+    assert found(outcome) == planted
+    assert outcome.episodes <= 400
+
+
+def test_every_reported_cause_is_locally_minimal():
+    policy = Policy(point(camera_yaw=6), point(robot_delay=4, sensor_noise=5))
+    for cause in hunt(policy).causes:
+        assert not policy.solves(Probe(cause.point, 0))
+        for axis in active(cause.point):
+            less = tuple(level - (number == axis) for number, level in enumerate(cause.point))
+            assert policy.solves(Probe(less, 0))
+
+
+def test_a_cause_comes_with_its_rate_and_an_episode_that_fails():
+    policy = Policy(point(camera_yaw=6))
+    (cause,) = hunt(policy).causes
+    assert cause.failed == cause.asked >= 3
+    assert cause.seed in {probe.seed for probe in policy.asked if probe.point == cause.point}
+
+
+def test_a_robust_policy_yields_no_find_and_the_outcome_says_what_was_tested():
+    outcome = hunt(Policy(), 600)
+    assert not outcome.causes
+    assert outcome.episodes == 600
+    tested = outcome.tested()
+    assert tested["points"] > 500
+    assert tested["most_axes"] == len(AXES)
+    assert tested["pairs"] > 0.9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_alone_is_no_find(seed):
+    outcome = hunt(Policy(noise=0.1, seed=seed), 600, random_seed=seed)
+    assert not outcome.causes
+    assert outcome.unconfirmed > 10
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_causes_are_found_through_noise(seed):
+    planted = {point(camera_yaw=5), point(robot_delay=4, sensor_noise=4)}
+    outcome = hunt(Policy(*planted, noise=0.1, seed=seed), 500, random_seed=seed)
+    assert {frozenset(active(cause)) for cause in found(outcome)} == {frozenset(active(cause)) for cause in planted}
+
+
+def test_only_episodes_that_are_solved_unperturbed_are_perturbed():
+    policy = Policy(point(camera_yaw=5), bad_seeds=(0, 3, 4))
+    outcome = hunt(policy, 100)
+    assert [seed for seed, solved in outcome.control.items() if not solved] == [0, 3, 4]
+    assert {probe.seed for probe in policy.asked if any(probe.point)} <= {1, 2, 5, 6, 7, 8, 9}
+    assert found(outcome) == {point(camera_yaw=5)}
+
+
+def test_a_hunt_with_nothing_solved_unperturbed_is_refused_with_what_to_do():
+    with pytest.raises(HuntError, match=r"solved none of 10 episodes unperturbed\. Choose a task it can do"):
+        hunt(Policy(bad_seeds=range(10)))
+
+
+@pytest.mark.parametrize("episodes", [0, 1, 7, 10, 11, 33])
+def test_the_budget_is_never_overrun(episodes):
+    policy = Policy(point(camera_yaw=5))
+    outcome = hunt(policy, episodes)
+    assert len(policy.asked) == outcome.episodes == episodes
+
+
+def test_time_is_a_budget_too():
+    assert Hunt(SPACE, Policy(), Budget(10**9, seconds=0.2)).run().episodes < 10**6
+
+
+def test_episodes_that_break_say_nothing_about_the_policy():
+    draw = random.Random(0)
+    policy = Policy(point(camera_yaw=5))
+    outcome = hunt(lambda probes: [None if draw.random() < 0.2 else solved for solved in policy(probes)])
+    assert outcome.errors > 20
+    assert found(outcome) == {point(camera_yaw=5)}
+
+
+def test_everything_off_at_once_is_no_cause():
+    class Overloaded(Policy):
+        def solves(self, probe):
+            return sum(probe.point) <= 25 and super().solves(probe)
+
+    outcome = hunt(Overloaded(point(camera_yaw=6)), 400)
+    assert found(outcome) == {point(camera_yaw=6)}
+    assert outcome.overloads >= 1
+
+
+def test_known_finds_are_tried_first():
+    cause = point(robot_delay=4, sensor_noise=5)
+    policy = Policy(cause)
+    outcome = hunt(policy, 40, known=[cause])
+    assert [probe.point for probe in policy.asked[10:13]] == [cause] * 3
+    assert found(outcome) == {cause}
+
+
+def test_a_known_find_that_is_mended_is_not_reported():
+    assert not hunt(Policy(), 60, known=[point(camera_yaw=8)]).causes
+
+
+@pytest.mark.parametrize("batch", [2, 8])
+def test_a_batch_is_filled_all_the_time_and_finds_the_same(batch):
+    planted = {point(camera_yaw=6), point(robot_delay=4, sensor_noise=5)}
+    sizes = []
+    policy = Policy(*planted)
+
+    def ask(probes):
+        sizes.append(len(probes))
+        return policy(probes)
+
+    outcome = hunt(ask, 600, batch=batch)
+    assert found(outcome) == planted
+    assert set(sizes[1:-1]) == {batch}
+
+
+def test_the_same_seed_asks_the_same_questions():
+    one, two = Policy(point(camera_yaw=5)), Policy(point(camera_yaw=5))
+    hunt(one, random_seed=3)
+    hunt(two, random_seed=3)
+    assert one.asked == two.asked
+
+
+def test_a_hunt_ends_when_nothing_is_left_to_try():
+    space = Space.of(["camera.yaw"])
+    outcome = Hunt(space, lambda probes: [not any(probe.point) for probe in probes], Budget(500)).run()
+    assert [cause.point for cause in outcome.causes] == [(1,)]
+    assert outcome.episodes < 30

@@ -1,0 +1,90 @@
+"""The real vla-eval and the real openpi client, from an environment of their own.
+
+`PYTEST_VLA_PEER_PYTHON` names its Python: one with vla-eval==0.8.0 and openpi-client installed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_vla.episode import EpisodeKey
+
+PEERS = Path(__file__).parent / "peers"
+PYTHON = os.environ.get("PYTEST_VLA_PEER_PYTHON", "")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not PYTHON, reason="set PYTEST_VLA_PEER_PYTHON to a Python with vla-eval and openpi-client"),
+]
+
+
+@pytest.fixture
+def port(monkeypatch):
+    """`pytest-vla serve` with the checksum policy."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    command = [sys.executable, "-m", "pytest_vla.cli", "serve", "served:Checksum", "--port=0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        yield int(line.partition("ws://127.0.0.1:")[2].split()[0])
+        process.kill()
+
+
+@pytest.fixture
+def model_server():
+    """The address of a real vla-eval model server."""
+    with subprocess.Popen([PYTHON, PEERS / "model_server.py"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.kill()
+
+
+def test_vla_eval_runs_an_evaluation_against_our_server(port, tmp_path):
+    config = {
+        "server": {"url": f"ws://127.0.0.1:{port}"},
+        "output_dir": str(tmp_path),
+        "benchmarks": [{"benchmark": "image_benchmark:ImageBenchmark", "episodes_per_task": 2, "max_steps": 8}],
+    }
+    (tmp_path / "config.yaml").write_text(json.dumps(config))
+    environment = {**os.environ, "PYTHONPATH": str(PEERS)}
+    command = [Path(PYTHON).parent / "vla-eval", "run", "-c", tmp_path / "config.yaml", "--no-docker", "--no-save"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    found = [json.loads(path.read_text()) for path in tmp_path.rglob("*aggregate.json")]
+    assert done.returncode == 0, done.stderr[-2000:]
+    if found:
+        assert (found[0]["mean_success"], found[0]["num_errors"]) == (1.0, 0)
+    else:
+        assert "100.0%" in done.stdout + done.stderr, (done.stdout + done.stderr)[-3000:]
+
+
+def test_the_openpi_client_drives_our_server(port):
+    command = [PYTHON, PEERS / "openpi_user.py", str(port)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == ["policy served:Checksum", "equal"], done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+def test_our_plugin_runs_episodes_against_a_vla_eval_model_server(reach, read_episodes, model_server, workers):
+    result = reach.runpytest_subprocess(
+        f"--vla-policy={model_server}", "--vla-run-dir=run", "--vla-episodes=3", *workers
+    )
+    assert result.ret == 0
+    assert {r["outcome"] for r in read_episodes(reach.path / "run").values()} == {"solved"}
+
+
+def test_images_arrive_equal_at_a_vla_eval_model_server(model_server):
+    import zlib
+
+    from pytest_vla.policies.websocket import connect_policy
+
+    policy, digest = connect_policy(model_server)
+    assert digest.startswith("vla-eval:")
+    states = [policy.reset(EpisodeKey("s", "t", "p", index)) for index in range(3)]
+    images = [np.random.default_rng(index).integers(0, 256, (40, 30, 3), dtype=np.uint8) for index in range(3)]
+    actions = policy.act([{"images": {"front": image}, "state": {}} for image in images], states)
+    assert [int(action[0]) for action in actions] == [zlib.crc32(image.tobytes()) % 2**20 for image in images]

@@ -1,0 +1,201 @@
+"""`pytest-vla serve` among well-behaved, broken and hostile peers."""
+
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from pytest_vla.cli import main
+from pytest_vla.policies.wire import pack_message, pack_tree, unpack_message, unpack_tree
+
+FOLDER = Path(__file__).parent
+
+
+class Served:
+    """A `pytest-vla serve` process."""
+
+    def __init__(self, policy, *arguments, token=""):
+        environment = {**os.environ, "PYTHONPATH": str(FOLDER), "PYTEST_VLA_TOKEN": token}
+        command = [sys.executable, "-m", "pytest_vla.cli", "serve", f"served:{policy}", "--port=0", *arguments]
+        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().split(" on ")[1].split()[0]
+        self.port = int(self.url.rpartition(":")[2])
+
+    def talk(self, **options):
+        return connect(self.url, compression=None, ping_interval=None, **options)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def echo():
+    server = Served("Moody")
+    yield server
+    server.end()
+
+
+def exchange(connection, number, x, kind="observation"):
+    connection.send(pack_message(kind, {"images": {}, "state": {"x": np.array([x])}}, number))
+    return unpack_message(connection.recv(10))
+
+
+def is_serving(server):
+    with server.talk() as connection:
+        kind, payload, number = exchange(connection, 7, 5.0)
+    return (kind, number, payload["actions"][0]) == ("action", 7, 5.0)
+
+
+def test_a_vla_eval_client_gets_hello_and_actions_with_its_numbers(echo):
+    with echo.talk() as connection:
+        connection.send(pack_message("hello", {"harness_version": "0.8.0", "protocol_version": 1}, 1))
+        kind, payload, number = unpack_message(connection.recv(10))
+        assert (kind, number, payload["protocol_version"]) == ("hello", 1, 1)
+        connection.send(pack_message("episode_start", {"task": {"name": "t", "episode_idx": 4}}, 2))
+        kind, payload, number = exchange(connection, 3, 8.0)
+        assert (kind, number) == ("action", 3)
+        assert payload["actions"][:3].tolist() == [8, 4, 1]
+
+
+def test_an_openpi_client_hears_metadata_first_and_gets_a_chunk(echo):
+    with echo.talk() as connection:
+        assert unpack_tree(connection.recv(10))["policy"] == "served:Moody"
+        connection.send(pack_tree({"observation/x": np.array([3.0]), "prompt": "go"}))
+        assert unpack_tree(connection.recv(10))["actions"][:, 0].tolist() == [3]
+
+
+def test_an_error_of_the_policy_is_an_error_message_and_the_connection_goes_on(echo):
+    with echo.talk() as connection:
+        kind, payload, number = exchange(connection, 1, -1.0)
+        assert (kind, number) == ("error", 1)
+        assert "the model fell over" in payload["error"]
+        assert exchange(connection, 2, 6.0)[0] == "action"
+
+
+def test_chunks_are_executed_in_the_server_for_vla_eval_clients():
+    server = Served("Plan")
+    try:
+        with server.talk() as connection:
+            got = []
+            for step in range(5):
+                connection.send(pack_message("observation", {"states": np.array([float(step)])}, step + 1))
+                got.append(unpack_message(connection.recv(10))[1]["actions"].tolist())
+        assert got == [[0, 0], [0, 1], [0, 2], [3, 0], [3, 1]]
+    finally:
+        server.end()
+
+
+def test_parts_of_an_observation_can_be_renamed():
+    server = Served("Moody", "--map", "state.x=robot.joints", "--protocol=vla-eval")
+    try:
+        with server.talk() as connection:
+            connection.send(pack_message("observation", {"robot": {"joints": np.array([9.0])}}, 1))
+            assert unpack_message(connection.recv(10))[1]["actions"][0] == 9
+            connection.send(pack_message("observation", {"robot": {}}, 2))
+            kind, payload, _ = unpack_message(connection.recv(10))
+            assert kind == "error"
+            assert "no 'robot.joints'" in payload["error"]
+    finally:
+        server.end()
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"\xc1 this is not msgpack",
+        pack_tree({"type": "observation"}),
+        pack_message("dance", {}, 1),
+        pack_tree({"type": "observation", "payload": [1, 2], "seq": 1, "timestamp": 0.0}),
+        pack_tree({"__ndarray__": True, "data": b"1", "dtype": "<f8", "shape": [99]}),
+        "a text frame",
+    ],
+)
+def test_a_frame_that_is_no_message_ends_that_connection_only(echo, frame):
+    with echo.talk() as other, echo.talk() as broken:
+        assert exchange(other, 1, 1.0)[0] == "action"
+        broken.send(frame)
+        with pytest.raises(ConnectionClosed):
+            broken.recv(10)
+        assert exchange(other, 2, 2.0)[0] == "action"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"state": {"x": "text"}},
+        {"state": {"x": np.zeros((0,))}},
+        {"images": 7, "state": {}},
+        {"state": {"x": [None, {"deep": []}]}},
+    ],
+)
+def test_wrong_types_are_an_error_of_that_request_only(echo, payload):
+    with echo.talk() as connection:
+        connection.send(pack_message("observation", payload, 1))
+        kind, _, number = unpack_message(connection.recv(10))
+        assert (kind, number) == ("error", 1)
+        assert exchange(connection, 2, 2.0)[0] == "action"
+
+
+def test_an_oversized_frame_is_refused(echo):
+    with echo.talk() as connection:
+        with suppress(ConnectionClosed):  # it may be refused while it is still being sent
+            connection.send(b"\0" * (65 << 20))
+        with pytest.raises(ConnectionClosed):
+            connection.recv(10)
+    assert is_serving(echo)
+
+
+def test_peers_that_say_nothing_or_trickle_hold_up_nobody(echo):
+    silent = [socket.create_connection(("127.0.0.1", echo.port)) for _ in range(20)]
+    for number, sock in enumerate(silent):
+        sock.sendall(b"GET / HTTP/1.1\r\n"[: number % 16])
+    half = echo.talk()
+    with half as connection:
+        connection.socket.sendall(b"\x82\xfe\xff\xff")  # the beginning of a frame that never comes
+        assert is_serving(echo)
+        connection.socket.close()
+    for sock in silent:
+        sock.close()
+
+
+def test_a_server_with_a_token_answers_nobody_without_it():
+    server = Served("Moody", token="secret")
+    try:
+        for headers in ({}, {"Authorization": "Api-Key wrong"}, {"Authorization": "Bearer "}):
+            with pytest.raises(InvalidStatus) as raised, server.talk(additional_headers=headers):
+                pass
+            assert raised.value.response.status_code == 401
+        with server.talk(additional_headers={"Authorization": "Api-Key secret"}) as connection:
+            assert exchange(connection, 1, 1.0)[0] == "action"
+        with connect(f"{server.url}/?token=secret", compression=None) as connection:
+            assert exchange(connection, 1, 1.0)[0] == "action"
+    finally:
+        server.end()
+
+
+@pytest.mark.parametrize(("path", "body"), [("/health", b'{"status": "ok"}'), ("/healthz", b"OK\n")])
+def test_both_health_checks_answer(echo, path, body):
+    with urllib.request.urlopen(f"http://127.0.0.1:{echo.port}{path}") as reply:
+        assert reply.read() == body
+
+
+def test_the_network_is_not_served_without_a_token(capsys, monkeypatch):
+    monkeypatch.delenv("PYTEST_VLA_TOKEN", raising=False)
+    assert main(["serve", "bad:Slow", "--host=0.0.0.0"]) == 2
+    assert "open to the network" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("policy", ["oracle", "random", "noop"])
+def test_a_policy_that_needs_the_environment_cannot_be_served(capsys, policy):
+    assert main(["serve", policy]) == 2
+    assert "needs the environment" in capsys.readouterr().err

@@ -1,0 +1,110 @@
+"""Scene axes in the shipped suites: neutral is the same bits, every axis has an effect, and tasks stay feasible."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pytest_vla.perturb import AXES, CONTRADICTION, GROUPS, Perturbation
+from pytest_vla.perturb.wrapper import perturbed
+from pytest_vla.rollout import rollout
+from pytest_vla.suite import get_suite
+
+SUITES = {"vima": ("pybullet", "rotate"), "bomb": ("mujoco", "place_stone")}
+FELT_ONLY = ("object.mass", "object.friction")
+
+
+@pytest.fixture(scope="module", params=list(SUITES))
+def stage(request):
+    """A suite, one environment of it, and an episode."""
+    module, task = SUITES[request.param]
+    pytest.importorskip(module)
+    suite = get_suite(request.param)
+    env = suite.make_env(task)
+    yield suite, env, suite.episode(task, suite.select([task])[0][1], 0)
+    env.close()
+
+
+def first(stage, perturbation):
+    suite, env, key = stage
+    key = replace(key, perturbation=perturbation)
+    observation, _ = perturbed(env, suite, key).reset(seed=key.seed(), options={"episode": key})
+    images = {name: np.array(image) for name, image in observation["images"].items()}
+    return images, observation["instruction"], suite.digest(env)
+
+
+def scene_axes(name):
+    return [axis for axis in get_suite(name).axes() if AXES[axis].stage == "scene"]
+
+
+def test_every_group_is_supported(stage):
+    suite, _, _ = stage
+    assert {AXES[name].group for name in suite.axes()} == set(GROUPS)
+    assert len(set(suite.axes())) == len(suite.axes())
+
+
+def test_a_neutral_perturbation_is_the_same_bits_as_none(stage):
+    suite, env, key = stage
+    text = ",".join(f"{name}=0" for name in suite.axes())
+    oracle = suite.oracle(env)
+    plain, neutral = rollout(oracle, env, key), rollout(oracle, env, key, text)
+    assert plain.digest == neutral.digest
+    assert plain.initial_digest == neutral.initial_digest
+    (images, words, digest), (others, text, same) = first(stage, ""), first(stage, text)
+    assert all(np.array_equal(images[name], others[name]) for name in images)
+    assert (words, digest) == (text, same)
+
+
+def test_a_perturbed_episode_leaves_nothing_behind(stage):
+    suite, _, _ = stage
+    images, words, digest = first(stage, "")
+    for name in suite.axes():
+        first(stage, f"{name}=8")
+    again, text, same = first(stage, "")
+    assert all(np.array_equal(images[name], again[name]) for name in images)
+    assert (words, digest) == (text, same)
+
+
+@pytest.mark.parametrize(
+    ("stage", "axis"), [(suite, axis) for suite in SUITES for axis in scene_axes(suite)], indirect=["stage"]
+)
+def test_every_scene_axis_has_its_effect(stage, axis):
+    images, words, digest = first(stage, "")
+    others, text, state = first(stage, f"{axis}=8")
+    looks_different = any(not np.array_equal(images[name], others[name]) for name in images)
+    if axis == CONTRADICTION:
+        assert text != words
+        assert not looks_different
+        assert state == digest
+    elif axis == "robot.start":
+        assert looks_different or state != digest
+    elif axis not in FELT_ONLY:
+        assert looks_different
+        assert text == words
+    if AXES[axis].group in ("camera", "light", "appearance"):
+        assert state == digest, "the physics is the same"
+
+
+@pytest.mark.parametrize("level", [1, 8])
+def test_the_oracle_still_solves_a_heavy_and_slippery_cluttered_scene(stage, level):
+    suite, env, key = stage
+    text = str(Perturbation.of({"object.mass": level, "object.friction": level, "layout.objects": level}))
+    assert rollout(suite.oracle(env), env, key, text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "axis", [a for a in get_suite("bomb").axes() if AXES[a].group in ("layout", "object", "robot")]
+)
+@pytest.mark.parametrize("stage", ["bomb"], indirect=True)
+def test_every_bomb_task_stays_feasible_at_both_ends_of_every_axis_that_is_felt(stage, axis):
+    suite, env, _ = stage
+    for task in suite.tasks():
+        for level in (1, 8):
+            result = rollout(suite.oracle(env), env, suite.episode(task, "unperturbed", 0), f"{axis}={level}")
+            assert result, str(result)
+
+
+def test_contradictions_differ_from_each_other(stage):
+    told = {first(stage, f"{CONTRADICTION}={level}")[1] for level in range(9)}
+    assert len(told) >= 3

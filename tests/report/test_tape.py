@@ -1,0 +1,61 @@
+"""What a policy did is recorded exactly: every action reads back bit for bit."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from pytest_vla.report.tape import Recorded, Tape, decode_actions, encode_actions, flat_columns
+from pytest_vla.rollout import Step
+
+arrays = npst.arrays(
+    dtype=st.sampled_from([np.float32, np.float64, np.int64]),
+    shape=npst.array_shapes(min_dims=2, max_dims=3, min_side=1, max_side=6),
+)
+
+
+@given(arrays)
+def test_actions_read_back_bit_for_bit(array):
+    parts = json.loads(json.dumps(encode_actions(list(array))))
+    (column,) = decode_actions(parts).values()
+    assert column.tobytes() == array.tobytes()
+    assert column.dtype == array.dtype
+
+
+def test_actions_of_several_parts_come_back_in_their_types():
+    actions = [{"move": np.array([0.1, 0.2], np.float32), "grip": np.int64(step)} for step in range(3)]
+    policy = Recorded(encode_actions(actions))
+    state = policy.reset(None)
+    for action in actions:
+        (again,) = policy.act([{}], [state])
+        assert again["grip"] == action["grip"]
+        np.testing.assert_array_equal(again["move"], action["move"])
+
+
+def test_a_second_rollout_starts_a_new_tape():
+    tape = Tape()
+    for progress in (0.0, 0.5):
+        tape.add(Step({}, None, progress, False))
+        tape.add(Step({}, np.array([progress]), progress + 0.25, False))
+    assert tape.progress == [0.5, 0.75]
+    assert len(tape.actions) == 1
+
+
+def test_a_policy_that_reuses_its_buffer_is_recorded_as_it_acted():
+    tape, buffer = Tape(), np.zeros(1)
+    tape.add(Step({}, None, None, False))
+    for value in (1.0, 2.0):
+        buffer[0] = value
+        tape.add(Step({}, buffer, None, False))
+    assert flat_columns(decode_actions(tape.to_record()["actions"])) == {"action": [1.0, 2.0]}
+
+
+@pytest.mark.parametrize("action", [{"arm": {"left": np.zeros(2)}}, object()])
+def test_an_action_that_cannot_be_written_is_left_out(action):
+    tape = Tape()
+    tape.add(Step({}, None, 0.0, False))
+    tape.add(Step({}, action, 0.5, False))
+    assert tape.to_record() == {"curve": [0.0, 0.5]}
