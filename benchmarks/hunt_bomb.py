@@ -30,7 +30,7 @@ PLANTED = (
     {"camera.yaw": 4, "light.brightness": 3},
     {"language.paraphrase": 3, "appearance.table_texture": 5},
 )
-EPISODES, QUICK_EPISODES = 250, 80
+EPISODES, QUICK_EPISODES = 250, 150
 SPACE = Space.of(AXES)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
 import sys
@@ -78,12 +79,17 @@ def run_client(step: Any) -> None:
 
 
 def offline() -> None:
-    """The model alone, called with a mix of batch sizes: `8,8,7,8,...`."""
+    """The model alone, called with a mix of batch sizes: `8,8,7,8,...`, with other images in each row."""
     model, turn = Model("cnn"), itertools.count()
+    copies: dict[int, list[dict[str, Any]]] = {}
 
     def step(one: dict[str, Any], batches: str) -> int:
+        if id(one) not in copies:
+            copies[id(one)] = [copy.deepcopy(one) for _ in range(64)]
         sizes = batches.split(",")
-        return len(model.act([one] * int(sizes[next(turn) % len(sizes)])))
+        number = next(turn)
+        first = 8 * number % 64
+        return len(model.act(copies[id(one)][first : first + int(sizes[number % len(sizes)])]))
 
     run_client(step)
 

@@ -25,6 +25,8 @@ FIRST_ARENA = 1 << 16  # bytes
 
 HELLO, REQUEST, REPLY, FAILURE = range(1, 5)
 NEW_ARENA, RETAINED = 1, 2  # flags
+_INT = struct.Struct("i")
+_ONE_DESCRIPTOR = socket.CMSG_SPACE(_INT.size)
 _HEADER = struct.Struct("<BBHIQQddd")  # kind, flags, batch, number, JSON bytes, all bytes, sent, queue, compute
 
 
@@ -66,7 +68,8 @@ class Outbox:
         if message.size > MAX_MESSAGE:
             raise ChannelError(f"{message.size} bytes are too much for one message; the limit is {MAX_MESSAGE}")
         memory = self._memory(message.size)
-        memory[: len(text)] = bytearray(text)
+        if text:
+            memory[: len(text)] = bytearray(text)
         write(arrays, memory, len(text))
 
     def retire(self) -> None:
@@ -153,10 +156,10 @@ def send(sock: socket.socket, message: Message, fds: Sequence[int] = ()) -> None
 def receive(sock: socket.socket) -> tuple[Message, int | None]:
     """The next message and the descriptor that came with it, if any."""
     try:
-        data, fds, _, _ = socket.recv_fds(sock, _HEADER.size, 1)
+        data, extra, _, _ = sock.recvmsg(_HEADER.size, _ONE_DESCRIPTOR)
     except ConnectionResetError:
         raise ChannelClosed("the peer is gone") from None
-    fd = fds[0] if fds else None
+    fd = _INT.unpack_from(extra[0][2])[0] if extra else None
     if not data:
         raise ChannelClosed("the peer is gone")
     if len(data) != _HEADER.size:

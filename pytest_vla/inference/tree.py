@@ -7,6 +7,7 @@ only their bytes have to move.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -165,7 +166,7 @@ def _view(dtype: np.dtype[Any], shape: tuple[int, ...], memory: Array, offset: i
     if dtype.kind not in NUMBER_KINDS or any(length < 0 for length in shape):
         raise TreeError(f"a skeleton has an array of {dtype} and shape {shape}")
     offset = aligned(offset)
-    end = offset + dtype.itemsize * int(np.prod(shape, dtype=object))
+    end = offset + dtype.itemsize * math.prod(shape)
     if end > memory.size:
         raise TreeError(f"an array ends at byte {end} of a memory of {memory.size} bytes")
     return memory[offset:end].view(dtype).reshape(shape), end

@@ -7,11 +7,13 @@ from pytest_vla.hunt.strategies import levels_of, perturbations, profile
 from pytest_vla.perturb import AXES, Perturbation, PerturbationError
 
 
+@settings(deadline=None)
 @given(perturbations())
 def test_every_drawn_perturbation_prints_and_parses(perturbation):
     assert Perturbation.parse(str(perturbation)) == perturbation
 
 
+@settings(deadline=None)
 @given(perturbations(["camera", "light.colour"], min_axes=1, max_axes=3))
 def test_only_the_named_axes_are_drawn(perturbation):
     assert 1 <= len(perturbation.levels) <= 3
@@ -48,7 +50,7 @@ def test_the_profile_has_a_database_and_no_explain_phase(tmp_path):
 def test_all_axes_can_be_drawn():
     seen = set()
 
-    @settings(max_examples=200, database=None)
+    @settings(max_examples=200, database=None, deadline=None)
     @given(perturbations(max_axes=len(AXES), min_axes=10))
     def draw(perturbation):
         seen.update(axis.name for axis, _ in perturbation)

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_vla.perturb import AXES, MAX_LEVEL, Perturbation, PerturbationError
@@ -11,6 +11,7 @@ from pytest_vla.perturb import AXES, MAX_LEVEL, Perturbation, PerturbationError
 levels = st.dictionaries(st.sampled_from(list(AXES)), st.integers(0, MAX_LEVEL))
 
 
+@settings(deadline=None)
 @given(levels)
 def test_a_perturbation_parses_back_from_its_own_line(chosen):
     perturbation = Perturbation.of(chosen)
@@ -18,6 +19,7 @@ def test_a_perturbation_parses_back_from_its_own_line(chosen):
     assert "\n" not in str(perturbation)
 
 
+@settings(deadline=None)
 @given(levels, st.randoms())
 def test_the_order_in_which_axes_are_written_does_not_matter(chosen, random):
     pairs = list(chosen.items())
@@ -26,6 +28,7 @@ def test_the_order_in_which_axes_are_written_does_not_matter(chosen, random):
     assert str(Perturbation.parse(text)) == str(Perturbation.of(chosen))
 
 
+@settings(deadline=None)
 @given(levels)
 def test_neutral_levels_leave_no_trace(chosen):
     perturbation = Perturbation.of(chosen)
