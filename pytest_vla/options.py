@@ -64,10 +64,14 @@ OPTIONS = (
     Option("axes", "names", (), "NAMES", "Axes or groups of axes to hunt in (default: all that the suite supports)"),
     Option("hunt-episodes", "count", None, "N", "Episodes one hunt may use (default: its own, or 500)"),
     Option("hunt-seconds", "seconds", 0.0, "SECONDS", "Time one hunt may take; 0 means no limit"),
-    Option("hunt-database", "text", None, "DIR", "Where finds are kept and tried first next time (default: .vla-hunts)"),
+    Option(
+        "hunt-database", "text", None, "DIR", "Where finds are kept and tried first next time (default: .vla-hunts)"
+    ),
     Option("shard", "text", None, "I/N", "Run the I-th of N parts of the episodes; join them with pytest-vla merge"),
     Option("report", "text", None, "PATH", "Write an HTML report there: FILE.html, or DIR for DIR/report.html"),
-    Option("video", "video", None, "WHICH", "Episodes to film for the report: unsolved, all, none, or N unsolved a task"),
+    Option(
+        "video", "video", None, "WHICH", "Episodes to film for the report: unsolved, all, none, or N unsolved a task"
+    ),
     Option("actions", "flag", False, "", "Record the actions of every episode in the run file (on with --vla-report)"),
 )
 
@@ -249,8 +253,14 @@ def _video(value: Any) -> str:
 
 
 _CONVERT = {
-    **{"text": _text, "names": _names, "count": _count, "seconds": _seconds, "flag": _flag},
-    **{"batch": _batch, "ensemble": _ensemble, "video": _video},
+    "text": _text,
+    "names": _names,
+    "count": _count,
+    "seconds": _seconds,
+    "flag": _flag,
+    "batch": _batch,
+    "ensemble": _ensemble,
+    "video": _video,
 }
 
 

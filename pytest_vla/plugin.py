@@ -23,10 +23,10 @@ from pytest_vla.collection import (
 )
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.execution import Execution, decorate, junit_properties, result_of, start_report, suite_of
-from pytest_vla.inference.session import told
 from pytest_vla.gate.hooks import register_gate
 from pytest_vla.hunt.hooks import HuntHooks
 from pytest_vla.hunt.items import is_hunt_id
+from pytest_vla.inference.session import told
 from pytest_vla.options import add_options, read_settings
 from pytest_vla.policies import Policy
 from pytest_vla.recorder import Recorder, is_worker, keys_from_worker

@@ -144,9 +144,7 @@ class Recorder:
             self.writer.write(self.inference)
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             speed = self.live.speed() or 0.0
-            self.writer.write(
-                {"type": "end", "episodes": len(self.records), "episodes_per_second": round(speed, 3)}
-            )
+            self.writer.write({"type": "end", "episodes": len(self.records), "episodes_per_second": round(speed, 3)})
         self.writer.close()
 
     def _exit_status(self, session: pytest.Session) -> int | pytest.ExitCode:
