@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import settings
 
 REPOSITORY = Path(__file__).parent.parent
+# A loaded machine is no defect, and CI draws the same examples every time.
+settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("tests")
+
 TOY_SUITE = REPOSITORY / "docs" / "examples" / "test_reach.py"
 
 

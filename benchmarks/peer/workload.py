@@ -40,7 +40,7 @@ class Model:
             torch.set_num_threads(1)  # on every side: threads that wait for each other measure the machine's load
             torch.manual_seed(0)
             self.network = torch.nn.Sequential(
-                torch.nn.Conv2d(3, 32, 8, 8),
+                torch.nn.Conv2d(3, 32, 8, 4),
                 torch.nn.ReLU(),
                 torch.nn.Conv2d(32, 64, 3, 2),
                 torch.nn.ReLU(),

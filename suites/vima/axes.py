@@ -47,7 +47,7 @@ def axes() -> list[str]:
 
 def scene_edits(episode: EpisodeKey, instance: Instance) -> SceneEdits:
     """What the key's perturbation changes on the table; NEUTRAL itself when that is nothing."""
-    if not episode.perturbation or episode.perturbation.startswith("prompt="):
+    if not episode.perturbation:
         return NEUTRAL
     return apply(TABLE, NEUTRAL, episode, instance)
 

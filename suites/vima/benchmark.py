@@ -25,7 +25,6 @@ class VimaSuite(Suite):
     Args:
         name: what the suite is called on the command line.
         rules: `faithful` judges as the original does; `strict` also checks what the prompts show.
-        prompt: `normal`, or an ablation of every episode's prompt: `blank`, `shuffled`, `contradicting`.
         tasks: other tasks than the 17.
     """
 
@@ -40,13 +39,12 @@ class VimaSuite(Suite):
         name: str = "vima",
         *,
         rules: Rules = "faithful",
-        prompt: str = "normal",
         tasks: Sequence[Task] | None = None,
         test_file: Path | None = None,
     ) -> None:
         from .tasks import TASKS
 
-        self.name, self.strict, self.prompt = name, rules == "strict", prompt
+        self.name, self.strict = name, rules == "strict"
         self.all_tasks: Mapping[str, Task] = TASKS if tasks is None else {task.name: task for task in tasks}
         self.test_file = test_file or Path(__file__).parent / "test_vima.py"
 
@@ -69,7 +67,7 @@ class VimaSuite(Suite):
     def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
         from .env import VimaEnv
 
-        return VimaEnv(self.all_tasks, strict=self.strict, prompt=self.prompt)
+        return VimaEnv(self.all_tasks, strict=self.strict)
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
         from .oracle import Oracle

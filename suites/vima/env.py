@@ -11,7 +11,6 @@ from gymnasium import spaces
 
 from pytest_vla.episode import EpisodeKey
 
-from .ablation import ablate, read_perturbation
 from .axes import contradicted, scene_edits
 from .edits import SceneEdits
 from .kit.judge import Verdict
@@ -61,8 +60,8 @@ class VimaEnv(gymnasium.Env[Observation, Action]):
     number of each thing in the segmentation).
     """
 
-    def __init__(self, tasks: Mapping[str, Task], *, strict: bool = False, prompt: str = "normal") -> None:
-        self.tasks, self.strict, self.ablation = tasks, strict, prompt
+    def __init__(self, tasks: Mapping[str, Task], *, strict: bool = False) -> None:
+        self.tasks, self.strict = tasks, strict
         self.action_space, self.observation_space = action_space(), observation_space()
         self.table = Tabletop()
         self.instance: Instance | None = None
@@ -79,9 +78,7 @@ class VimaEnv(gymnasium.Env[Observation, Action]):
         self.task = self.tasks[self.episode.task]
         self.instance = self.task.instance(self.episode, strict=self.strict)
         edits: SceneEdits = options.get("edits") or scene_edits(self.episode, self.instance)
-        ablation = read_perturbation(self.episode.perturbation) or self.ablation
-        spec = contradicted(self.instance.prompt, self.episode, self.task, self.strict)
-        self.prompt = Prompt(ablate(spec, ablation, self.task, self.episode, self.strict), self._draw)
+        self.prompt = Prompt(contradicted(self.instance.prompt, self.episode, self.task, self.strict), self._draw)
         self.table.reset(self.instance.things, self.task.tool, edits)
         labels = sorted(self.table.looks())
         numbers = self.episode.rng("ids").permutation(len(labels)) + FIRST_OBJECT_ID[self.task.tool]

@@ -123,7 +123,7 @@ def render(sides: list[Side], folder: Path, inline_media: bool) -> str:
         script=Markup("\n".join((ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS)),
         run=run,
         sides=[side.run for side in sides],
-        facts=[views.facts(side.run.provenance) for side in sides],
+        facts=[views.facts(side.run) for side in sides],
         policy=str((run.provenance.get("policy") or {}).get("text", "unknown")),
         tally=views.Rate(Tally.of(views.unperturbed(run.episodes))),
         perturbed=sum(bool(record.get("perturbation")) for record in run.episodes),

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from pytest_vla.gate.intervals import unpaired_interval
-from pytest_vla.report.runfile import Record
+from pytest_vla.report.runfile import Record, Run
 from pytest_vla.report.table import Tally, in_episode_order
 
 MOST_COLUMNS = 12
@@ -194,11 +194,12 @@ def speed(records: Sequence[Record], others: Sequence[Record]) -> Speed | None:
     )
 
 
-def facts(provenance: Record) -> list[tuple[str, str]]:
-    """What made this run, in the words of a person."""
+def facts(run: Run) -> list[tuple[str, str]]:
+    """What made this run, in the words of a person; suites are those that were run, where any was."""
+    provenance = run.provenance
     policy, commit = provenance.get("policy") or {}, provenance.get("commit")
     commit = commit if isinstance(commit, dict) else {}
-    suites = provenance.get("suites") or {}
+    suites = {r["suite"]: r.get("version") for r in run.episodes} or provenance.get("suites") or {}
     packages = provenance.get("packages") or {}
     found: list[tuple[str, Any]] = [
         ("policy", policy.get("text")),

@@ -115,18 +115,3 @@ class _Drawn:
 
 def _drawn(spec: PromptSpec, assets: Mapping[str, AssetImages]) -> Prompt:
     return Prompt(spec, _Drawn(assets))
-
-
-# --- ablations: the same episode, another prompt ----------------------------------------------------------------------
-
-
-def blank(_: PromptSpec) -> PromptSpec:
-    """No prompt at all."""
-    return PromptSpec("", {})
-
-
-def shuffled(spec: PromptSpec, rng: np.random.Generator) -> PromptSpec:
-    """The same words and images in a random order, so that they say nothing."""
-    words = spec.text.split()
-    text = " ".join(words[i] for i in rng.permutation(len(words)))
-    return PromptSpec(text, {name: spec.assets[name] for name in _PLACEHOLDER.findall(text)})
