@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.episode import EpisodeKey, Result
-from pytest_vla.policies import load_policy
+from pytest_vla.inference.session import recorded_source
 from pytest_vla.replay import suite_of
 from pytest_vla.report.runfile import Record, Run
 from pytest_vla.report.table import in_episode_order
@@ -150,7 +150,8 @@ class Studio:
         if record.get("actions"):
             return Recorded(record["actions"])
         if self._source is None:
-            self._source = load_policy(self.run.provenance["policy"]["text"])
+            made = self.run.provenance
+            self._source = recorded_source(made["policy"]["text"], made.get("options", {}))
         return self._source.bind(suite, env)
 
 

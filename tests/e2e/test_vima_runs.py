@@ -54,3 +54,30 @@ def test_an_unsolved_episode_can_be_replayed_from_the_printed_command(tmp_path, 
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 0
     assert "the digest matches" in capsys.readouterr().out
+
+
+READS_ITS_PROMPT = """
+import numpy as np
+import pytest_vla as vla
+
+class Reader(vla.Policy):
+    spec = vla.PolicySpec(suites=("vima",), cameras=("top",), prompt=True)
+
+    def act(self, observations, states):
+        for o in observations:
+            assert o["prompt"]["text"] == o["instruction"]
+            for asset in o["prompt"]["assets"].values():
+                assert asset["rgb"]["top"].shape == (128, 256, 3)
+                assert asset["rgb"]["top"].std() > 0
+                assert asset["objects"]
+        stay = {"position": np.array([0.3, -0.45], np.float32), "rotation": np.array([0, 0, 0, 1], np.float32)}
+        return [{f"pose{i}_{name}": stay[name] for i in (0, 1) for name in stay} for _ in observations]
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "served"])
+def test_a_policy_that_asks_for_the_prompt_gets_its_pictures(tmp_path, workers):
+    (tmp_path / "reader.py").write_text(READS_ITS_PROMPT)
+    tasks = "--vla-task=visual_manipulation,twist,follow_order"
+    result = run_vima(tmp_path, "--vla-policy=reader:Reader", tasks, "--vla-episodes=1", *workers)
+    assert "0 of 9 episodes solved, 0 errors" in result.stdout, result.stdout + result.stderr

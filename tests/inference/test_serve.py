@@ -119,6 +119,7 @@ def test_parts_of_an_observation_can_be_renamed():
         pack_tree({"__ndarray__": True, "data": b"1", "dtype": "<f8", "shape": [99]}),
         "a text frame",
     ],
+    ids=range(6),  # their bytes hold the time of day
 )
 def test_a_frame_that_is_no_message_ends_that_connection_only(echo, frame):
     with echo.talk() as other, echo.talk() as broken:

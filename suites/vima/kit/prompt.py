@@ -93,6 +93,21 @@ class Prompt:
                 found.append(Piece(part))
         return found
 
+    def to_tree(self) -> dict[str, Any]:
+        """The prompt as plain dicts of texts and arrays, for a policy in another process."""
+        return {
+            "text": self.text,
+            "assets": {
+                name: {
+                    "kind": images.kind,
+                    "rgb": dict(images.rgb),
+                    "segmentation": dict(images.segmentation),
+                    "objects": {str(number): f"{look.texture} {look.shape}" for number, look in images.objects.items()},
+                }
+                for name, images in self.assets.items()
+            },
+        }
+
     def reworded(self, text: str) -> Prompt:
         """The same images in other words; an image that the text does not name any more is left out."""
         named = {name: self.spec.assets[name] for name in _PLACEHOLDER.findall(text)}
