@@ -144,6 +144,7 @@ class _Attempt:
             seconds=seconds,
             timings={**self.timings, **getattr(self.state, "timings", {})},  # a remote policy says where `act` went
             instruction=self.instruction,
+            extra={"made_with": self.suite.provenance()},
         )
 
     def _reset(self) -> Any:

@@ -113,6 +113,10 @@ class Suite(ABC):
         """A hash of the full physical state, to prove that two runs were the same."""
         return ""
 
+    def provenance(self) -> dict[str, str]:
+        """What an episode depends on besides its key, such as the renderer here; runs that differ in it do not pair."""
+        return {}
+
     # --- derived -----------------------------------------------------------------------------------------------------
 
     def tasks(self) -> list[str]:

@@ -59,7 +59,9 @@ def flips(reference: Run, run: Run) -> list[Flip]:
     found = []
     for record in _once(run.episodes):
         old = before.get((cell_of(record), record["index"]))
-        same = old is not None and all(old.get(name) == record.get(name) for name in ("version", "initial_digest"))
+        same = old is not None and all(
+            old.get(name) == record.get(name) for name in ("version", "initial_digest", "made_with")
+        )
         if old is not None and same and {old["outcome"], record["outcome"]} == {"solved", "unsolved"}:
             found.append(Flip(old, record))
     return sorted(found, key=lambda flip: (not flip.lost, cell_of(flip.after), flip.after["index"]))

@@ -133,6 +133,10 @@ def _against(new: Sequence[Record], old: Episodes) -> tuple[Sample, str]:
         for record in new
         if record["index"] in old.get(cell_of(record), {})
     ]
+    if any(
+        before.get("made_with", {}) != after.get("made_with", {}) for before, after in shared if "scene" not in before
+    ):
+        return unpaired, "the baseline was made with another renderer"
     changed = sum(not _same_scene(before, after) for before, after in shared)
     if changed:
         return unpaired, f"{changed} of {len(shared)} scenes differ from the baseline's"

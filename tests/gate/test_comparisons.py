@@ -74,6 +74,16 @@ def test_other_scenes_are_compared_unpaired_and_it_says_so():
     assert "3 of 3 scenes differ" in comparison.note
 
 
+def test_runs_with_different_renderers_are_compared_unpaired_and_it_says_so():
+    rays, egl = ({"made_with": {"renderer": name}} for name in ("rays", "egl"))
+    comparison = only(compare(records("..u", **rays), BASELINE, Plan(), records("...", **egl)))
+    assert isinstance(comparison.sample, UnpairedSample)
+    assert "another renderer" in comparison.note
+    assert isinstance(
+        only(compare(records("..u", **egl), BASELINE, Plan(), records("...", **egl))).sample, PairedSample
+    )
+
+
 def test_another_episode_set_is_compared_unpaired_and_it_says_so():
     later = [record(index) for index in range(2, 12)]
     comparison = only(compare(later, BASELINE, Plan(), records("...")))
