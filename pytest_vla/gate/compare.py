@@ -17,6 +17,8 @@ from pytest_vla.suite import SuiteError, get_suite
 
 EQUAL = Bounds(0.0, 0.0)
 
+SAME_EPISODE = ("version", "initial_digest", "made_with")
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
