@@ -16,7 +16,6 @@ from pytest_vla.report.table import Tally, format_tally, replay_command
 from pytest_vla.suite import SuiteError, get_suite
 
 EQUAL = Bounds(0.0, 0.0)
-
 SAME_EPISODE = ("version", "initial_digest", "made_with")
 
 
@@ -61,9 +60,7 @@ def flips(reference: Run, run: Run) -> list[Flip]:
     found = []
     for record in _once(run.episodes):
         old = before.get((cell_of(record), record["index"]))
-        same = old is not None and all(
-            old.get(name) == record.get(name) for name in ("version", "initial_digest", "made_with")
-        )
+        same = old is not None and all(old.get(name) == record.get(name) for name in SAME_EPISODE)
         if old is not None and same and {old["outcome"], record["outcome"]} == {"solved", "unsolved"}:
             found.append(Flip(old, record))
     return sorted(found, key=lambda flip: (not flip.lost, cell_of(flip.after), flip.after["index"]))
