@@ -133,16 +133,16 @@ def _against(new: Sequence[Record], old: Episodes) -> tuple[Sample, str]:
         for record in new
         if record["index"] in old.get(cell_of(record), {})
     ]
-    if any(
-        before.get("made_with", {}) != after.get("made_with", {}) for before, after in shared if "scene" not in before
-    ):
+    # An episode that was lost on the way has neither a scene nor a renderer to compare.
+    both = [(before, after) for before, after in shared if _measured(before) and _measured(after)]
+    if any("scene" not in before and before.get("made_with") != after.get("made_with") for before, after in both):
         return unpaired, "the baseline was made with another renderer"
-    changed = sum(not _same_scene(before, after) for before, after in shared)
+    changed = sum(not _same_scene(before, after) for before, after in both)
     if changed:
         return unpaired, f"{changed} of {len(shared)} scenes differ from the baseline's"
     if new and len(shared) < LEAST_SHARED * len(new):
         return unpaired, f"only {len(shared)} of {len(new)} episodes are in the baseline"
-    pairs = [(_solved(a), _solved(b)) for a, b in shared if _measured(a) and _measured(b)]
+    pairs = [(_solved(before), _solved(after)) for before, after in both]
     note = f"{len(new) - len(shared)} episodes are not in the baseline" if len(shared) < len(new) else ""
     return PairedSample(tuple(pairs)), note
 

@@ -74,6 +74,12 @@ def test_other_scenes_are_compared_unpaired_and_it_says_so():
     assert "3 of 3 scenes differ" in comparison.note
 
 
+def test_an_episode_lost_with_its_worker_does_not_unpair_the_others():
+    lost = record(0, "error", initial_digest="", reason="worker_lost")
+    comparison = only(compare([lost, *records("..u")[1:]], BASELINE, Plan(), records("...")))
+    assert comparison.sample == PairedSample(((True, True), (True, False)))
+
+
 def test_runs_with_different_renderers_are_compared_unpaired_and_it_says_so():
     rays, egl = ({"made_with": {"renderer": name}} for name in ("rays", "egl"))
     comparison = only(compare(records("..u", **rays), BASELINE, Plan(), records("...", **egl)))
