@@ -128,8 +128,8 @@ def test_a_changed_scene_fails_and_both_pictures_are_named(project, change, mess
     code, output = run(project, "test_scenes.py", **change)
     assert code == 1
     assert "the scene of table/lift-L1-00 has changed: " + message in output
-    (stored_line,) = [line for line in output.splitlines() if line.lstrip("E ").startswith("stored ")]
-    (received_line,) = [line for line in output.splitlines() if line.lstrip("E ").startswith("received ")]
+    stored_line = next(line for line in output.splitlines() if line.lstrip("E ").startswith("stored "))
+    received_line = next(line for line in output.splitlines() if line.lstrip("E ").startswith("received "))
     for line in (stored_line, received_line):
         with open(line.split(maxsplit=2)[-1].strip(), "rb") as picture:
             assert picture.read(8) == b"\x89PNG\r\n\x1a\n"

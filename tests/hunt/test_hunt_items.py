@@ -1,6 +1,7 @@
 """Hunts as pytest items, from the command line to the run file."""
 
 import json
+import sys
 
 import pytest
 
@@ -72,7 +73,7 @@ def test_every_probe_is_in_the_run_file_and_replays(brittle):
     assert not lines(brittle, "episode")
     cause = next(cause for cause in hunt["causes"] if cause["perturbation"] == "language.case=2")
     name = f"reach/near-calm-{cause['index']:02d}-language.case=2"
-    result = brittle.run("pytest-vla", "replay", "run", name)
+    result = brittle.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", name)
     result.stdout.fnmatch_lines([f"{name} unsolved: step_limit*", "the digest matches: same episode, bit for bit"])
 
 

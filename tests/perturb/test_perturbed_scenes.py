@@ -92,7 +92,7 @@ def test_the_oracle_still_solves_a_heavy_and_slippery_cluttered_scene(stage, lev
     assert rollout(suite.oracle(env), env, key, text)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize(
     "axis", [a for a in get_suite("bomb").axes() if AXES[a].group in ("layout", "object", "robot")]
 )

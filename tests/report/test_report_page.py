@@ -133,9 +133,9 @@ def test_deep_links_open_their_episode_and_going_back_closes_it(report, open_pag
     assert page.locator("dialog h2").inner_text() == f"camera/{MARKUP}-unseen_level-04"
     page.keyboard.press("Escape")
     assert not page.locator("dialog").is_visible()
-    assert "episode" not in page.url
+    page.wait_for_function("!location.hash.includes('episode')")
     page.go_back()
-    assert page.locator("dialog").is_visible()
+    page.locator("dialog").wait_for(state="visible")
     page.keyboard.press("ArrowRight")
     assert page.locator("dialog h2").inner_text().endswith("-05")
 

@@ -19,8 +19,14 @@ def gather(draw: Draw, likeness: str, base: Look, alike: list[Look], different: 
     def outside(thing: Thing) -> bool:
         return distance(thing.spot, goal) > within
 
-    labels = tuple(draw.put_where(outside, f"target_{i}", look).label for i, look in enumerate(alike))
-    draw.put_where(outside, "distractor", different)
+    targets = [draw.put_where(outside, f"target_{i}", look) for i, look in enumerate(alike)]
+
+    def far_from_all(thing: Thing) -> bool:
+        """These tolerances are wider than some objects: a free spot may already be too near to a target."""
+        return outside(thing) and all(distance(thing.spot, target.spot) > within for target in targets)
+
+    draw.put_where(far_from_all, "distractor", different)
+    labels = tuple(target.label for target in targets)
     return Instance(
         tuple(draw.things),
         prompt(f"Put all objects with the same {likeness} as {{base_obj}} into it.", base_obj=ObjectImage(base)),

@@ -78,14 +78,14 @@ def test_the_stone_is_held_by_friction_alone(suite, env):
     assert env.state.stones[label].position[2] < 0.006 < 0.04 < held.stones[label].position[2]
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize(("partition", "least"), [("unperturbed", 99), ("perturbed", 95)])
 def test_the_oracle_solves_a_hundred_episodes(suite, env, task, partition, least):
     assert solved(suite, env, task, partition, range(100)) >= least
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("level", [1, 8])
 @pytest.mark.parametrize("axis", [*TABLE, "robot.action_noise", "robot.delay", "robot.dropped_actions"])
 def test_every_task_stays_feasible_at_both_ends_of_every_axis(suite, env, axis, level):
@@ -94,7 +94,7 @@ def test_every_task_stays_feasible_at_both_ends_of_every_axis(suite, env, axis, 
         assert rollout(oracle, env, suite.episode(task, "unperturbed", 1, f"{axis}={level}"))
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("task", TASKS)
 def test_doing_nothing_solves_none_of_a_hundred_episodes(bomb, bomb_env, task):
     idle = NoopPolicy(bomb.noop(bomb_env))

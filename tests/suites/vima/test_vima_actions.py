@@ -122,7 +122,7 @@ def test_fuzzed_episodes_of_every_task_survive_fuzzed_actions(env, suite):
         survive(env, suite, task, 5, seed=1)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("seed", range(10))
 def test_a_thousand_fuzzed_episodes_per_task_survive(env, suite, seed):
     for task in suite.all_tasks:

@@ -42,7 +42,7 @@ def test_strict_training_shows_nothing_that_is_held_out(task):
     assert not leaks(task, 60, strict=True)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("task", TRAINED, ids=lambda task: task.name)
 def test_a_thousand_strict_training_episodes_show_nothing_that_is_held_out(task):
     assert not leaks(task, 1000, strict=True)

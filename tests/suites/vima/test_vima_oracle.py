@@ -41,7 +41,7 @@ def test_the_oracle_solves_a_few_episodes_of_every_cell(rules, task, partition):
     assert solved(rules, task, partition, range(3)) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize(("task", "partition"), CELLS)
 def test_the_oracle_solves_99_of_100_episodes_of_every_cell(rules, task, partition):
     assert solved(rules, task, partition, range(100)) >= 99
@@ -53,14 +53,14 @@ def test_doing_nothing_solves_nothing(rules, task, partition):
     assert solved(rules, task, partition, range(2), Constant(lambda: suite.noop(env))) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize(("task", "partition"), CELLS)
 def test_doing_nothing_never_solves_anything(rules, task, partition):
     suite, env = rules
     assert solved(rules, task, partition, range(50), Constant(lambda: suite.noop(env))) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("task", ["rotate", "visual_manipulation"])
 def test_acting_at_random_solves_under_one_in_twenty(rules, task):
     _suite, env = rules

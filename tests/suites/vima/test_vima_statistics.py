@@ -133,7 +133,7 @@ def test_frequencies_agree_with_the_specification(task):
     check_cell(task, list(TASKS[task].partitions)[-1], 200)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize(("task", "partition"), CELLS)
 def test_frequencies_of_every_cell_agree_with_the_specification(task, partition):
     check_cell(task, partition, 1000)
