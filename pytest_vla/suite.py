@@ -105,6 +105,10 @@ class Suite(ABC):
 
         return everywhere(cameras=bool(self.cameras))
 
+    def random_action(self, space: gymnasium.Space[Any]) -> Any:
+        """One draw of the random policy; a suite narrows it where most of the space is impossible."""
+        return space.sample()
+
     def progress(self, env: gymnasium.Env[Any, Any]) -> float | None:
         """How much of the task is done, 0..1, or None where the task has no such measure."""
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.policies.base import Observation, Policy
@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from pytest_vla.episode import EpisodeKey
     from pytest_vla.suite import Suite
 
+    Space = gymnasium.Space[Any]
+
 
 class RandomPolicy(Policy):
     """Samples the action space, seeded by the episode: the score of knowing nothing."""
 
-    def __init__(self, space: gymnasium.Space[Any]) -> None:
+    def __init__(
+        self, space: gymnasium.Space[Any], sample: Callable[[gymnasium.Space[Any]], Any] | None = None
+    ) -> None:
         self.space = space
+        self.sample = sample or (lambda space: space.sample())
 
     def reset(self, episode: EpisodeKey) -> gymnasium.Space[Any]:
         from copy import deepcopy
@@ -28,7 +33,7 @@ class RandomPolicy(Policy):
         return space
 
     def act(self, observations: Sequence[Observation], states: Sequence[gymnasium.Space[Any]]) -> list[Any]:
-        return [space.sample() for space in states]
+        return [self.sample(space) for space in states]
 
 
 class NoopPolicy(Policy):
@@ -46,7 +51,7 @@ def oracle(suite: Suite, env: gymnasium.Env[Any, Any]) -> Policy:
 
 
 def random(suite: Suite, env: gymnasium.Env[Any, Any]) -> Policy:
-    return RandomPolicy(env.action_space)
+    return RandomPolicy(env.action_space, suite.random_action)
 
 
 def noop(suite: Suite, env: gymnasium.Env[Any, Any]) -> Policy:

@@ -74,6 +74,16 @@ class VimaSuite(Suite):
 
         return Oracle(_ours(env))
 
+    def random_action(self, space: gymnasium.Space[Any]) -> Any:
+        """An upright tool: nearly every quaternion drawn from the space tilts it further than an arm can."""
+        import numpy as np
+
+        action = space.sample()
+        for name in ("pose0_rotation", "pose1_rotation"):
+            yaw = np.pi * float(action[name][0])
+            action[name] = np.array([0, 0, np.sin(yaw / 2), np.cos(yaw / 2)], np.float32)
+        return action
+
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
         from .oracle import idle_action
 
