@@ -16,6 +16,8 @@ from pytest_vla.policies.base import PolicyError
 from pytest_vla.report.commands import add_report_commands
 from pytest_vla.report.runfile import RunFileError
 from pytest_vla.suite import SuiteError
+from pytest_vla.train.commands import add_train_commands
+from pytest_vla.train.errors import DatasetError, TrainError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
-    except (RunFileError, SuiteError, PolicyError, GateError) as error:
+    except (RunFileError, SuiteError, PolicyError, GateError, DatasetError, TrainError) as error:
         print(f"pytest-vla: {error}", file=sys.stderr)
         return 2
 
@@ -55,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     suites.add_argument("names", nargs="*", metavar="SUITE")
     suites.set_defaults(run=_suites)
     _add_inference_commands(commands)
+    add_train_commands(commands)
     return parser
 
 

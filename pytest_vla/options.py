@@ -72,6 +72,8 @@ OPTIONS = (
     Option(
         "video", "video", None, "WHICH", "Episodes to film for the report: unsolved, all, none, or N unsolved a task"
     ),
+    Option("record", "text", None, "DIR", "Write solved episodes as demonstrations there (LeRobot's dataset layout)"),
+    Option("record-cameras", "names", (), "NAMES", "With --vla-record: the cameras to keep (default: all)"),
     Option("actions", "flag", False, "", "Record the actions of every episode in the run file (on with --vla-report)"),
 )
 
@@ -113,6 +115,8 @@ class Settings:
     report: str | None = None
     video: str | None = None
     actions: bool = False
+    record: str | None = None
+    record_cameras: tuple[str, ...] = ()
 
     @property
     def taping(self) -> bool:

@@ -32,6 +32,7 @@ from pytest_vla.policies import Policy
 from pytest_vla.recorder import Recorder, is_worker, keys_from_worker
 from pytest_vla.report.session import register_report
 from pytest_vla.suite import shipped_test_modules
+from pytest_vla.train.recording import register_recording
 
 if TYPE_CHECKING:
     import gymnasium
@@ -61,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(config.stash[HUNTS], "vla-hunts")
     register_gate(config, settings)
     register_report(config, settings)
+    register_recording(config, settings)
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(XdistHooks(), "vla-xdist")
     if settings.perturbing:

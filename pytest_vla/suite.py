@@ -54,6 +54,7 @@ class Suite(ABC):
     version: str = "1"
     termination: Termination = Termination.ON_SUCCESS
     requires: Sequence[Requirement] = ()
+    control_hz: float = 1.0  # actions in a second of the robot's time; 1 where an action is a whole motion
     # What a policy may rely on, as data; compared with the policy's spec before the first episode.
     cameras: Sequence[str] = ()
     state_keys: Sequence[str] = ()

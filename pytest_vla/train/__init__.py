@@ -1,0 +1,1 @@
+"""Behaviour cloning: `pytest-vla record` writes demonstrations, `pytest-vla train` makes a policy of them."""

@@ -1,0 +1,103 @@
+"""`--vla-record=DIR`: solved episodes of a run become a dataset of demonstrations."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_vla.recorder import is_worker
+from pytest_vla.rollout import surroundings
+from pytest_vla.suite import get_suite
+from pytest_vla.train.errors import DatasetError
+
+if TYPE_CHECKING:
+    from pytest_vla.episode import EpisodeKey, Result
+    from pytest_vla.options import Settings
+
+PARTS = ".parts"  # episodes that are not put together yet, each in files of its own: workers write side by side
+
+
+def register_recording(config: pytest.Config, settings: Settings) -> None:
+    """Record this run if it was asked for."""
+    if settings.record is not None and not config.option.collectonly:
+        config.pluginmanager.register(Recording(Path(settings.record), settings, is_worker(config)), "vla-recording")
+
+
+class Recording:
+    """Keeps the steps of each episode; the controller puts the kept ones together in the order of their keys."""
+
+    def __init__(self, folder: Path, settings: Settings, worker: bool) -> None:
+        self.folder, self.settings, self.worker = folder, settings, worker
+        self.parts = folder / PARTS
+        self.said = ""
+        if worker:
+            return
+        if len(settings.suite) != 1:
+            raise pytest.UsageError("--vla-record makes a dataset of one suite: add --vla-suite=NAME")
+        if folder.exists() and any(entry.name != "run" for entry in folder.iterdir()):
+            raise pytest.UsageError(f"--vla-record: '{folder}' is not empty; name a new folder")
+        try:
+            import pytest_vla.train.dataset  # noqa: F401
+        except DatasetError as error:
+            raise pytest.UsageError(str(error)) from None
+        self.parts.mkdir(parents=True, exist_ok=True)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self) -> Iterator[None]:
+        """Listen to the rollouts of an item, next to whoever does already."""
+        from pytest_vla.train.demonstration import Take
+
+        around, take = surroundings.get(), Take(self.settings.record_cameras)
+
+        def on_step(step: Any) -> None:
+            around.on_step(step)
+            take.add(step)
+
+        def on_result(result: Result) -> None:
+            around.on_result(result)
+            if result.outcome == "solved" and take.done:
+                self._keep(take, result)
+
+        token = surroundings.set(replace(around, on_step=on_step, on_result=on_result))
+        try:
+            return (yield)
+        finally:
+            surroundings.reset(token)
+
+    def pytest_sessionfinish(self) -> None:
+        """Put the dataset together from what was solved, however the run ended."""
+        if self.worker:
+            return
+        from pytest_vla.train.dataset import Packed, write_dataset
+
+        paths = sorted(self.parts.glob("*.parquet"), key=self._place)
+        suite = get_suite(self.settings.suite[0])
+        if paths:
+            count = write_dataset(self.folder, map(Packed.load, paths), suite.control_hz)
+            self.said = f"{count} demonstrations in {self.folder}"
+        else:
+            self.said = f"no episode was solved, so there is no demonstration in {self.folder}"
+        shutil.rmtree(self.parts, ignore_errors=True)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        terminalreporter.write_line(self.said)
+
+    def _keep(self, take: Any, result: Result) -> None:
+        from pytest_vla.train.dataset import Packed
+
+        Packed.of(take.demonstration(result)).save(self.parts / _file_name(result.episode))
+
+    def _place(self, path: Path) -> tuple[int, int]:
+        """Cells in the suite's order, episodes by their index."""
+        cells = [f"{task}@{partition}" for task, partition in get_suite(self.settings.suite[0]).cells()]
+        cell, _, index = path.stem.rpartition("@")
+        return cells.index(cell), int(index)
+
+
+def _file_name(episode: EpisodeKey) -> str:
+    return f"{episode.task}@{episode.partition}@{episode.index}.parquet"

@@ -1,0 +1,96 @@
+"""`pytest-vla record` and --vla-record, end to end on a real suite."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_vla.cli import main
+from pytest_vla.train.dataset import read_dataset
+
+pytest.importorskip("pybullet")
+
+
+def record(out: Path, *more: str) -> int:
+    return main(["record", "--vla-suite=vima", "--partition=train", "--task=rotate,twist", f"--out={out}", *more])
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "run" not in path.parts
+    }
+
+
+@pytest.mark.slow
+def test_the_same_dataset_at_any_number_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert record(tmp_path / "one", "--episodes=2", "--cameras=top") == 0
+    assert record(tmp_path / "two", "--episodes=2", "--cameras=top", "-n", "2") == 0
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+    read = list(read_dataset(tmp_path / "one"))
+    assert [(d.task, d.partition, d.index) for d in read] == [
+        *(("rotate", "train", 100_000 + i) for i in range(2)),
+        *(("twist", "train", 100_000 + i) for i in range(2)),
+    ]
+    assert list(read[0].images) == ["top"]
+    assert read[0].images["top"].shape == (len(read[0]), 128, 256, 3)
+    assert read[0].instruction.startswith("Rotate the {dragged_obj}")
+    assert set(read[0].prompt["assets"]) == {"dragged_obj"}
+
+
+def test_only_solved_episodes_are_kept(pytester: pytest.Pytester) -> None:
+    options = ["--vla-suite=vima", "--vla-task=rotate", "--vla-partition=train", "--vla-episodes=1"]
+    result = pytester.runpytest_subprocess(*options, "--vla-policy=noop", "--vla-record=demos")
+    result.stdout.fnmatch_lines(["no episode was solved*"])
+    assert not (pytester.path / "demos" / "meta").exists()
+
+
+def test_recorded_actions_solve_the_episode_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pytest_vla.suite import get_suite
+
+    monkeypatch.chdir(tmp_path)
+    assert record(tmp_path / "demos", "--episodes=1") == 0
+    suite = get_suite("vima")
+    for demonstration in read_dataset(tmp_path / "demos"):
+        env = suite.make_env(demonstration.task)
+        env.reset(options={"episode": suite.episode(demonstration.task, "train", demonstration.index)})
+        for action in demonstration.action:
+            names = ("pose0_position", "pose0_rotation", "pose1_position", "pose1_rotation")
+            *_, info = env.step(dict(zip(names, np.split(action, [2, 6, 8]), strict=True)))
+        env.close()
+        assert info["success"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--vla-suite=vima,bomb", "--vla-record=new"], "one suite"),
+        (["--vla-suite=vima", "--vla-record=full"], "is not empty"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said_at_once(pytester: pytest.Pytester, options: list[str], message: str) -> None:
+    (pytester.path / "full").mkdir()
+    (pytester.path / "full" / "old.txt").write_text("mine")
+    result = pytester.runpytest_subprocess(*options, "--vla-policy=oracle")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"*{message}*"])
+    assert (pytester.path / "full" / "old.txt").read_text() == "mine"
+
+
+def test_an_interrupted_recording_keeps_what_it_has(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        ctrl_c="""
+        def pytest_runtest_logreport(report):
+            if report.when == "call" and "1]" in report.nodeid:
+                raise KeyboardInterrupt
+        """
+    )
+    options = ["--vla-suite=vima", "--vla-task=rotate", "--vla-partition=train", "--vla-episodes=3"]
+    pytester.runpytest_subprocess(*options, "--vla-policy=oracle", "--vla-record=demos", "-p", "ctrl_c")
+    info = json.loads((pytester.path / "demos" / "meta" / "info.json").read_text())
+    assert info["total_episodes"] == 2
