@@ -8,17 +8,18 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 0.1  # of a batch's compute time: what the first in line may lose so that others can come along
+PATIENCE = 0.1  # of what a call costs beyond its rows: the first in line may lose so much that others can come along
 MAX_WAIT_S = 0.05
-SMOOTHING = 0.2
+MEMORY = 0.95  # of what was measured, from one batch to the next
 
 
 class Batcher(Generic[T]):
     """Requests in order of arrival, and the decision when the next ones go.
 
     A batch closes when it is full, when every live client is waiting (no one else can come), or when the oldest
-    request has waited for a tenth of the time a batch takes. What arrives during a batch is served right after it, so
-    the model never rests while somebody waits longer than that.
+    request has waited for a tenth of what company would save: the part of a batch's time that does not grow with its
+    rows. What arrives during a batch is served right after it, so the model never rests while somebody waits longer
+    than that. Where rows cost what they cost, it hardly rests at all: some clients work while others are served.
 
     `live` is the number of clients in an episode; `limit` is the largest batch.
     """
@@ -27,7 +28,7 @@ class Batcher(Generic[T]):
         self.limit = limit
         self.patience = patience
         self._waiting: deque[tuple[float, Hashable, T]] = deque()
-        self._compute = 0.0
+        self._times = CallTimes()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -45,13 +46,37 @@ class Batcher(Generic[T]):
             return None
         if len(self._waiting) >= min(self.limit, live):
             return 0.0
-        patience = min(self.patience * self._compute, MAX_WAIT_S)
+        patience = min(self.patience * self._times.fixed(), MAX_WAIT_S)
         return max(self._waiting[0][0] + patience - now, 0.0)
 
     def take(self) -> list[T]:
         """The next batch."""
         return [self._waiting.popleft()[2] for _ in range(min(self.limit, len(self._waiting)))]
 
-    def took(self, seconds: float) -> None:
+    def took(self, rows: int, seconds: float) -> None:
         """How long the last batch computed: patience follows it."""
-        self._compute += (seconds - self._compute) * (SMOOTHING if self._compute else 1.0)
+        self._times.add(rows, seconds)
+
+
+class CallTimes:
+    """A line through the compute times of recent batches of different sizes."""
+
+    def __init__(self) -> None:
+        self._weight = self._rows = self._seconds = 0.0
+        self._rows_spread = self._both_spread = 0.0
+
+    def add(self, rows: int, seconds: float) -> None:
+        """Weighted means and spreads, each batch a little lighter than the next."""
+        self._weight = MEMORY * self._weight + 1.0
+        off = rows - self._rows
+        self._rows += off / self._weight
+        self._seconds += (seconds - self._seconds) / self._weight
+        self._rows_spread = MEMORY * self._rows_spread + off * (rows - self._rows)
+        self._both_spread = MEMORY * self._both_spread + off * (seconds - self._seconds)
+
+    def fixed(self) -> float:
+        """The seconds a batch takes whatever its size; all of them while no sizes can be compared."""
+        if self._rows_spread < 1e-6:
+            return self._seconds
+        slope = max(self._both_spread / self._rows_spread, 0.0)
+        return max(self._seconds - slope * self._rows, 0.0)

@@ -2,12 +2,15 @@
 
 Each side owns an arena it writes to (`Outbox`) and maps the other side's (`Inbox`). A message is one header; the arena
 holds an optional JSON part (what changed) and then arrays. The descriptor of a new arena rides on the header that
-first uses it.
+first uses it. While nothing changes, a request is one copy of its arrays and a header on the socket; a reply needs not
+even that: its header is in the arena too, and a bell is rung.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import select
 import socket
 import struct
 import sys
@@ -18,16 +21,17 @@ from typing import Any
 import numpy as np
 
 from pytest_vla.inference.memory import Arena
-from pytest_vla.inference.tree import Array, size_of, write
+from pytest_vla.inference.tree import Array, Form, Layout, Skeleton, size_of, write
 
 MAX_MESSAGE = 1 << 31  # bytes in an arena: two hundred 4K images, far from any observation
 FIRST_ARENA = 1 << 16  # bytes
 
 HELLO, REQUEST, REPLY, FAILURE = range(1, 5)
-NEW_ARENA, RETAINED = 1, 2  # flags
+DESCRIPTOR, RETAINED = 1, 2  # flags; the descriptor is of a bell in a HELLO, of a new arena elsewhere
 _INT = struct.Struct("i")
 _ONE_DESCRIPTOR = socket.CMSG_SPACE(_INT.size)
 _HEADER = struct.Struct("<BBHIQQddd")  # kind, flags, batch, number, JSON bytes, all bytes, sent, queue, compute
+HEADER_ROOM = 64  # bytes at the start of an arena
 
 
 class ChannelError(Exception):
@@ -43,14 +47,18 @@ class Message:
     """One header. Times are seconds; `sent` is on the clock all processes of a machine share."""
 
     kind: int
-    number: int = 0
     flags: int = 0
     batch: int = 0
+    number: int = 0
     json_size: int = 0
     size: int = 0
     sent: float = 0.0
     queue: float = 0.0
     compute: float = 0.0
+
+    def packed(self) -> bytes:
+        numbers = (self.kind, self.flags, self.batch, self.number, self.json_size, self.size)
+        return _HEADER.pack(*numbers, self.sent, self.queue, self.compute)
 
 
 class Outbox:
@@ -59,9 +67,14 @@ class Outbox:
     def __init__(self) -> None:
         self._arena: Arena | None = None
         self._is_new = False
+        self._form: Form | None = None
+        self._form_size = 0
 
-    def put(self, message: Message, news: Any, arrays: Sequence[Array]) -> None:
-        """Write the JSON part (None: nothing changed) and the arrays, and note their sizes in the message."""
+    def put(self, message: Message, news: Any, arrays: Sequence[Array], skeleton: Skeleton | None = None) -> None:
+        """Write the JSON part (None: nothing changed) and the arrays, and note their sizes in the message.
+
+        With the `skeleton` these arrays are of, later trees of the same form can be written by `refill`.
+        """
         text = b"" if news is None else json.dumps(news, separators=(",", ":")).encode()
         message.json_size = len(text)
         message.size = size_of(arrays, len(text))
@@ -71,56 +84,80 @@ class Outbox:
         if text:
             memory[: len(text)] = bytearray(text)
         write(arrays, memory, len(text))
+        if skeleton is None:
+            self._form = None
+        else:
+            layout = Layout(skeleton)
+            self._form, self._form_size = layout.form(memory), layout.end()
+
+    def refill(self, message: Message, tree: Any) -> bool:
+        """Copy a tree straight to where the last one was; False when it has another form and must be `put`."""
+        if self._form is None or not self._form.fill(tree):
+            return False
+        message.size = self._form_size
+        return True
 
     def retire(self) -> None:
         """The peer still looks at this arena: leave it alone and use another one from now on."""
-        self._arena = None
+        self._arena = self._form = None
 
     def send(self, sock: socket.socket, message: Message) -> None:
-        fds = []
+        """The header over the socket, with the arena if the peer does not have it."""
         if self._is_new and self._arena is not None:
-            message.flags |= NEW_ARENA
-            fds.append(self._arena.fd)
-        send(sock, message, fds)
-        self._is_new = False
+            send(sock, message, self._arena.fd)
+            self._is_new = False
+        else:
+            send(sock, message)
+
+    def post(self, sock: socket.socket, message: Message) -> None:
+        """The header in the arena, for a peer that will hear a bell; over the socket if it does not have the arena."""
+        if self._is_new or self._arena is None:
+            self.send(sock, message)
+        else:
+            self._arena.buffer[: _HEADER.size] = message.packed()
 
     def _memory(self, size: int) -> Array:
-        if self._arena is None or self._arena.size < size:
-            self._arena = Arena.create(max(2 * size, FIRST_ARENA))
+        if self._arena is None or self._arena.size < HEADER_ROOM + size:
+            self._arena = Arena.create(HEADER_ROOM + max(2 * size, FIRST_ARENA))
             self._is_new = True
-        return self._arena.bytes()
+        return self._arena.bytes(HEADER_ROOM)
 
 
 class Inbox:
-    """The peer's arena as seen from here."""
+    """The peer's arena as seen from here.
+
+    A policy that keeps a view of what it got keeps the arena: nothing is copied to be safe, the peer is told to write
+    its next message somewhere else.
+    """
 
     def __init__(self) -> None:
+        self.memory: Array = np.empty(0, np.uint8)
         self._arena: Arena | None = None
 
     def attach(self, fd: int) -> None:
         self._arena = Arena.attach(fd)
         self._arena.close()  # the mapping is enough
+        if self._arena.size < HEADER_ROOM:
+            raise ChannelError("the peer's memory is too small for a message")
+        self.memory = self._arena.bytes(HEADER_ROOM)
 
-    def get(self, message: Message) -> tuple[Any, Loan]:
-        """The JSON part (None when nothing changed) and the memory in which arrays follow it."""
-        if self._arena is None or not message.json_size <= message.size <= self._arena.size:
+    def posted(self, number: int) -> Message | None:
+        """The message with this number, if its header is in the arena."""
+        if self._arena is None:
+            return None
+        message = Message(*_HEADER.unpack_from(self._arena.buffer))
+        return message if message.number == number else None
+
+    def news(self, message: Message) -> Any:
+        """The JSON part, None when nothing changed; arrays follow it in the memory."""
+        if not message.json_size <= message.size <= self.memory.size:
             raise ChannelError("a message is larger than the memory it came with")
-        memory = self._arena.bytes()
+        if not message.json_size:
+            return None
         try:
-            news = json.loads(memory[: message.json_size].tobytes()) if message.json_size else None
+            return json.loads(self.memory[: message.json_size].tobytes())
         except ValueError as error:
             raise ChannelError(f"a message cannot be read: {error}") from None
-        return news, Loan(memory)
-
-
-class Loan:
-    """The peer's memory while a message is handled. A policy that keeps a view of it keeps the arena: nothing is
-    copied to be safe, the peer is told to write its next message somewhere else."""
-
-    __slots__ = ("memory",)
-
-    def __init__(self, memory: Array) -> None:
-        self.memory = memory
 
     def is_retained(self) -> bool:
         """Whether anybody else still holds a view."""
@@ -130,23 +167,38 @@ class Loan:
         return sys.getrefcount(self.memory)
 
 
-_ALONE = Loan(np.empty(0, np.uint8))._references()
+_ALONE = Inbox()._references()
 
 
-def send(sock: socket.socket, message: Message, fds: Sequence[int] = ()) -> None:
-    data = _HEADER.pack(
-        message.kind,
-        message.flags,
-        message.batch,
-        message.number,
-        message.json_size,
-        message.size,
-        message.sent,
-        message.queue,
-        message.compute,
-    )
+class Bell:
+    """Wakes a client when its reply is there.
+
+    The socket would do. But Linux takes a process that writes to one for a process about to sleep, and moves the
+    reader to its core: there it would take its time from the model while another core has nothing to do.
+    """
+
+    def __init__(self, fd: int, sock: socket.socket) -> None:
+        self._fd = fd
+        self._poll = select.epoll()
+        self._poll.register(fd, select.EPOLLIN | select.EPOLLET)
+        self._poll.register(sock, select.EPOLLET)  # its end, not what is written to it
+
+    def wait(self, limit: float) -> None:
+        """Until it rings or the peer is gone; after `limit` seconds (0: any) a TimeoutError."""
+        if not self._poll.poll(limit or None, 1):
+            raise TimeoutError
+
+    def close(self) -> None:
+        self._poll.close()
+        os.close(self._fd)
+
+
+def send(sock: socket.socket, message: Message, fd: int | None = None) -> None:
+    if fd is not None:
+        message.flags |= DESCRIPTOR
+    data = message.packed()
     try:
-        sent = socket.send_fds(sock, [data], list(fds)) if fds else sock.send(data)
+        sent = sock.send(data) if fd is None else socket.send_fds(sock, [data], [fd])
     except (BrokenPipeError, ConnectionResetError):
         raise ChannelClosed("the peer is gone") from None
     if sent != len(data):
@@ -164,7 +216,7 @@ def receive(sock: socket.socket) -> tuple[Message, int | None]:
         raise ChannelClosed("the peer is gone")
     if len(data) != _HEADER.size:
         raise ChannelError(f"a message of {len(data)} bytes instead of {_HEADER.size}")
-    kind, flags, batch, number, json_size, size, sent, queue, compute = _HEADER.unpack(data)
-    if bool(flags & NEW_ARENA) != (fd is not None):
+    message = Message(*_HEADER.unpack(data))
+    if bool(message.flags & DESCRIPTOR) != (fd is not None):
         raise ChannelError("a message and its descriptor do not belong together")
-    return Message(kind, number, flags, batch, json_size, size, sent, queue, compute), fd
+    return message, fd

@@ -6,6 +6,7 @@ import select
 import socket
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import Any
@@ -17,6 +18,7 @@ from pytest_vla.inference.channel import (
     REPLY,
     REQUEST,
     RETAINED,
+    Bell,
     ChannelClosed,
     ChannelError,
     Inbox,
@@ -24,7 +26,7 @@ from pytest_vla.inference.channel import (
     Outbox,
     receive,
 )
-from pytest_vla.inference.tree import TreeError, copied, flatten, unflatten
+from pytest_vla.inference.tree import Layout, TreeError, copied, flatten
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
 from pytest_vla.rollout import EpisodeError
 
@@ -80,6 +82,7 @@ class Lane:
         self._address = address
         self._limit = limit
         self._sock: socket.socket | None = None
+        self._bell: Bell | None = None
         self._number = 0
         self._asked = 0.0
 
@@ -93,9 +96,8 @@ class Lane:
         self._number = (self._number + 1) % 2**32
         self._asked = monotonic()
         try:
-            news, arrays = self._news(state, observation)
-            message = Message(REQUEST, self._number)
-            self._outbox.put(message, news or None, arrays)
+            message = Message(REQUEST, number=self._number)
+            self._write(state, observation, message)
             message.sent = monotonic()
             self._outbox.send(self._sock, message)
         except ChannelClosed:
@@ -110,8 +112,7 @@ class Lane:
         """The action, or the exception that stands for it."""
         assert self._sock is not None
         try:
-            message, fd = receive(self._sock)
-            return self._read(state, message, fd)
+            return self._read(state, *self._receive(self._sock))
         except TimeoutError:
             self.drop()
             return EpisodeError("timeout", f"the policy gave no action within {self._limit:g} s")
@@ -126,6 +127,9 @@ class Lane:
         if self._sock is not None:
             self._sock.close()
             self._sock = None
+        if self._bell is not None:
+            self._bell.close()
+            self._bell = None
 
     def _connect(self) -> None:
         """Be connected to a server that is up. While it starts or restarts the connection waits in line."""
@@ -135,7 +139,7 @@ class Lane:
         sock = socket.socket(socket.AF_UNIX)
         try:
             sock.connect(_native(self._address))
-            message, _ = receive(sock)  # the wait for the server has the time of the episode, not of a step
+            message, bell = receive(sock)  # the wait for the server has the time of the episode, not of a step
         except (OSError, ChannelClosed):
             sock.close()
             raise EpisodeError("server_lost", "the inference server is gone and will not be started again") from None
@@ -145,20 +149,27 @@ class Lane:
         if message.kind != HELLO:
             sock.close()
             raise EpisodeError("server_lost", "the inference server did not say hello")
-        sock.settimeout(self._limit or None)
+        if bell is None:
+            sock.settimeout(self._limit or None)
+        else:
+            self._bell = Bell(bell, sock)
+            sock.setblocking(False)  # the bell rings after the reply was sent
         self._sock = sock
         self._inbox, self._outbox = Inbox(), Outbox()
         self._skeleton: Any = None
-        self._action_skeleton: Any = None
+        self._action: Layout | None = None
 
-    def _news(self, state: RemoteEpisode, observation: Observation) -> tuple[dict[str, Any], list[Any]]:
-        """What the server does not know yet, and the arrays of this step."""
-        news: dict[str, Any] = {}
-        if state.is_new:
-            news["episode"] = asdict(state.key)
+    def _write(self, state: RemoteEpisode, observation: Observation, message: Message) -> None:
+        """The arrays of this step, and what else the server does not know yet."""
         prompt = observation.get("prompt")
         if prompt is not None:
             observation = {key: value for key, value in observation.items() if key != "prompt"}
+        is_known = not state.is_new and (prompt is None or prompt is state.prompt)
+        if is_known and self._outbox.refill(message, observation):
+            return
+        news: dict[str, Any] = {}
+        if state.is_new:
+            news["episode"] = asdict(state.key)
         try:
             skeleton, arrays = flatten(observation)
             if skeleton != self._skeleton:
@@ -169,7 +180,17 @@ class Lane:
                 state.prompt = prompt
         except TreeError as error:
             raise EpisodeError("env_error", str(error)) from None
-        return news, arrays
+        self._outbox.put(message, news or None, arrays, None if news else skeleton)
+
+    def _receive(self, sock: socket.socket) -> tuple[Message, int | None]:
+        while self._bell is not None:
+            self._bell.wait(self._limit)
+            posted = self._inbox.posted(self._number)
+            if posted is not None:
+                return posted, None
+            with suppress(BlockingIOError):
+                return receive(sock)
+        return receive(sock)
 
     def _read(self, state: RemoteEpisode, message: Message, fd: int | None) -> Any:
         if fd is not None:
@@ -178,13 +199,15 @@ class Lane:
             raise ChannelError(f"reply {message.number} to request {self._number}")
         if message.flags & RETAINED:
             self._outbox.retire()
-        news, loan = self._inbox.get(message)
+        news = self._inbox.news(message)
         if message.kind == FAILURE:
             reason, text = news
             return PolicyError(text) if reason == "policy_error" else EpisodeError(reason, text)
         if news is not None:
-            self._action_skeleton = news
-        action = copied(unflatten(self._action_skeleton, loan.memory, message.json_size)[0])
+            self._action = Layout(news)
+        if self._action is None:
+            raise ChannelError("an action came without its shape")
+        action = copied(self._action.read(self._inbox.memory, message.json_size))
         seconds = monotonic() - self._asked
         state.timings["queue"] += message.queue
         state.timings["compute"] += message.compute

@@ -59,23 +59,25 @@ class Engine:
     policy: Policy
     fixed: int = 0
     largest: int = 0  # rows that fitted into memory, 0 until a batch did not
+    row_by_row: int = 0  # jobs that were a call of their own though a batch is fixed
     _templates: dict[Hashable, Any] = field(default_factory=dict)
     _by_row: set[Hashable] = field(default_factory=set)
 
     def answer(self, jobs: Sequence[Job]) -> list[Any]:
         """An action or a Failure for each job, in the same order."""
-        answers: dict[int, Any] = {}
+        answers: list[Any] = [None] * len(jobs)
         groups: dict[Hashable, list[int]] = {}
         for index, job in enumerate(jobs):
-            failure = self._begin(job.episode)
+            failure = None if job.episode.begun else self._begin(job.episode)
             if failure is not None:
                 answers[index] = failure
             else:
                 groups.setdefault(job.kind, []).append(index)
         for indices in groups.values():
             group = [jobs[index] for index in indices]
-            answers.update(zip(indices, self._fixed(group) if self.fixed else self._free(group), strict=True))
-        return [answers[index] for index in range(len(jobs))]
+            for index, answer in zip(indices, self._fixed(group) if self.fixed else self._free(group), strict=True):
+                answers[index] = answer
+        return answers
 
     def seconds(self, job: Job, size: int) -> float:
         """How long one call with `size` rows like this job takes; nobody's episode is touched."""
@@ -86,8 +88,6 @@ class Engine:
         return perf_counter() - start
 
     def _begin(self, episode: Episode) -> Failure | None:
-        if episode.begun:
-            return None
         try:
             with _inference():
                 episode.state = self.policy.reset(episode.key)
@@ -136,7 +136,9 @@ class Engine:
             _use_one_thread()
             if self.fixed > 1 and not self._ignores_company(jobs[0]):
                 self._by_row.add(kind)
-        size = 1 if kind in self._by_row else self.fixed
+        size = self.fixed
+        if kind in self._by_row:
+            size, self.row_by_row = 1, self.row_by_row + len(jobs)
         answers: list[Any] = []
         for i in range(0, len(jobs), size):
             answers += self._padded(jobs[i : i + size], size)

@@ -34,9 +34,9 @@ class Arena:
         """The arena behind a received descriptor, which it owns from now on."""
         return cls(fd, os.fstat(fd).st_size)
 
-    def bytes(self) -> Array:
-        """The memory as a fresh array of bytes. The arena lives on while a view of it does."""
-        return np.frombuffer(self.buffer, np.uint8)
+    def bytes(self, start: int = 0) -> Array:
+        """The memory from `start` as a fresh array of bytes. The arena lives on while a view of it does."""
+        return np.frombuffer(self.buffer, np.uint8, offset=start)
 
     def close(self) -> None:
         """Give the descriptor back; the mapping goes with its last view."""

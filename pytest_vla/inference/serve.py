@@ -94,7 +94,7 @@ class Desk:
         start = monotonic()
         jobs = [job for job, future in batch if not future.cancelled()]
         answers = await asyncio.get_running_loop().run_in_executor(self._thread, self._engine.answer, jobs)
-        self._batcher.took(monotonic() - start)
+        self._batcher.took(len(jobs), monotonic() - start)
         waiting = (future for _, future in batch if not future.cancelled())
         for future, answer in zip(waiting, answers, strict=False):
             if not future.done():

@@ -30,7 +30,6 @@ from pytest_vla.inference.channel import (
     RETAINED,
     ChannelError,
     Inbox,
-    Loan,
     Message,
     Outbox,
     receive,
@@ -39,7 +38,7 @@ from pytest_vla.inference.channel import (
 from pytest_vla.inference.engine import Engine, Episode, Failure, Job, failure_of
 from pytest_vla.inference.memory import Arena
 from pytest_vla.inference.status import StatusPage
-from pytest_vla.inference.tree import Skeleton, TreeError, copied, flatten, signature, unflatten
+from pytest_vla.inference.tree import Layout, Skeleton, TreeError, copied, flatten, signature
 
 if TYPE_CHECKING:
     from pytest_vla.inference.tuning import Tuner
@@ -52,8 +51,9 @@ class Client:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
+        self.bell = os.eventfd(0) if hasattr(os, "eventfd") else None
         self.inbox, self.outbox = Inbox(), Outbox()
-        self.skeleton: Any = None
+        self.layout: Layout | None = None
         self.kind: Skeleton = ()
         self.action_skeleton: Any = None
         self.prompt: Any = None
@@ -66,23 +66,37 @@ class Client:
             self.inbox.attach(fd)
         if message.kind != REQUEST:
             raise ChannelError(f"a message of unknown kind {message.kind}")
-        news, loan = self.inbox.get(message)
+        news = self.inbox.news(message)
         try:
-            return Request(self, message, loan, self._job(news, message, loan))
+            return Request(self, message, self._job(news or {}, message.json_size))
         except (TreeError, LookupError, TypeError, ValueError) as error:
             raise ChannelError(f"a request cannot be read: {error}") from None
 
-    def _job(self, news: Any, message: Message, loan: Loan) -> Job:
-        news = news or {}
+    def reply(self, message: Message) -> None:
+        """Send what was written to the outbox, and wake the client."""
+        if self.inbox.is_retained():
+            message.flags |= RETAINED
+        if self.bell is None:
+            self.outbox.send(self.sock, message)
+        else:
+            self.outbox.post(self.sock, message)
+            os.eventfd_write(self.bell, 1)
+
+    def close(self) -> None:
+        self.sock.close()
+        if self.bell is not None:
+            os.close(self.bell)
+
+    def _job(self, news: dict[str, Any], start: int) -> Job:
         if "episode" in news:
             self.episode, self.prompt = Episode(EpisodeKey(**news["episode"])), None
         if "tree" in news:
-            self.skeleton, self.kind = news["tree"], signature(news["tree"])
-        if self.episode is None or self.skeleton is None:
+            self.layout, self.kind = Layout(news["tree"]), signature(news["tree"])
+        if self.episode is None or self.layout is None:
             raise ChannelError("an observation came before its episode")
-        observation, end = unflatten(self.skeleton, loan.memory, message.json_size)
+        observation = self.layout.read(self.inbox.memory, start)
         if "prompt" in news:
-            self.prompt = copied(unflatten(news["prompt"], loan.memory, end)[0])
+            self.prompt = copied(Layout(news["prompt"]).read(self.inbox.memory, self.layout.end(start)))
         if self.prompt is not None:
             observation["prompt"] = self.prompt
         return Job(self.episode, observation, self.kind)
@@ -92,7 +106,6 @@ class Client:
 class Request:
     client: Client
     message: Message
-    loan: Loan
     job: Job | None
 
 
@@ -107,6 +120,7 @@ class Server:
         self.tuner: Tuner | None = None
         self._listener = listener
         self._clients: set[Client] = set()
+        self._live: set[Client] = set()  # those in an episode
         self._selector = selectors.DefaultSelector()
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ, None)
@@ -118,14 +132,12 @@ class Server:
 
     def step(self) -> None:
         """One round: wait until something happens, then answer at most one batch."""
-        live = sum(client.episode is not None for client in self._clients)
-        for key, _ in self._selector.select(self.batcher.wait(live, monotonic())):
+        for key, _ in self._selector.select(self.batcher.wait(len(self._live), monotonic())):
             if key.data is None:
                 self._accept()
             else:
                 self._read(key.data)
-        live = sum(client.episode is not None for client in self._clients)
-        if self.batcher.wait(live, monotonic()) == 0:
+        if self.batcher.wait(len(self._live), monotonic()) == 0:
             self._answer(self.batcher.take())
 
     def _accept(self) -> None:
@@ -136,9 +148,9 @@ class Server:
         client = Client(sock)
         try:
             _check_user(sock)
-            send(sock, Message(HELLO))
+            send(sock, Message(HELLO), client.bell)
         except ChannelError:
-            sock.close()
+            client.close()
             return
         self._clients.add(client)
         self._selector.register(sock, selectors.EVENT_READ, client)
@@ -149,6 +161,7 @@ class Server:
         except (ChannelError, OSError):
             self._drop(client)
             return
+        self._live.add(client)
         self.batcher.add(client, request, monotonic())
 
     def _drop(self, client: Client) -> None:
@@ -156,31 +169,32 @@ class Server:
             return
         self._selector.unregister(client.sock)
         self._clients.discard(client)
+        self._live.discard(client)
         self.batcher.drop(client)
-        client.sock.close()
+        client.close()
 
     def _answer(self, requests: list[Request]) -> None:
-        start = monotonic()
+        start, row_by_row = monotonic(), self.engine.row_by_row
         self.page.busy(start)
         answers = self.engine.answer([request.job for request in requests if request.job is not None])
         compute = monotonic() - start
         if self.tuner is not None and not self.tuner.supply and requests[0].job is not None:
             self.tuner.measure_supply(requests[0].job)
-        self.batcher.took(compute)
+        self.batcher.took(len(requests), compute)
         queue = failures = 0.0
         for index, request in enumerate(requests):
             waited = max(start - request.message.sent, 0.0)
             answer, answers[index] = answers[index], None
             queue += waited
             failures += isinstance(answer, Failure)
-            reply = Message(REPLY, request.message.number, batch=len(requests), queue=waited, compute=compute)
+            reply = Message(REPLY, 0, len(requests), request.message.number, queue=waited, compute=compute)
             request.job = None  # what is still held after this is held by the policy
             self._reply(request, reply, answer)
         if self.tuner is not None:
             self._tune(self.tuner, requests)
         self.statistics.busy_since = 0.0
-        self.statistics.batch(len(requests), int(failures), queue, compute)
-        self.page.write(self.statistics)
+        self.statistics.batch(len(requests), int(failures), queue, compute, self.engine.row_by_row - row_by_row)
+        self.page.write(self.statistics, len(requests))
 
     def _tune(self, tuner: Tuner, requests: list[Request]) -> None:
         """In the first seconds of a run with `--vla-batch=auto`."""
@@ -197,9 +211,7 @@ class Server:
             if isinstance(answer, Failure):
                 reply.kind = FAILURE
                 client.outbox.put(reply, [answer.reason, answer.message], [])
-            if request.loan.is_retained():
-                reply.flags |= RETAINED
-            client.outbox.send(client.sock, reply)
+            client.reply(reply)
         except (ChannelError, OSError):
             self._drop(client)
 
@@ -213,12 +225,14 @@ def _check_user(sock: socket.socket) -> None:
 
 
 def _write_action(client: Client, reply: Message, action: Any) -> Failure | None:
+    if client.outbox.refill(reply, action):
+        return None
     try:
         skeleton, arrays = flatten(action, "action")
     except TreeError as error:
         return Failure("policy_error", str(error))
-    news = None if skeleton == client.action_skeleton else skeleton
-    client.outbox.put(reply, news, arrays)
+    is_known = skeleton == client.action_skeleton
+    client.outbox.put(reply, None if is_known else skeleton, arrays, skeleton if is_known else None)
     client.action_skeleton = skeleton
     return None
 

@@ -10,7 +10,9 @@ from typing import Any
 from pytest_vla.inference.memory import Arena
 
 LARGEST_BATCH = 256
-_PAGE = struct.Struct(f"<dQQQdd{LARGEST_BATCH + 1}Q")
+_SUMS = struct.Struct("<dQQQddQ")
+_COUNT = struct.Struct("<Q")
+_HISTOGRAM = struct.Struct(f"<{LARGEST_BATCH + 1}Q")
 
 
 @dataclass(slots=True)
@@ -23,14 +25,16 @@ class Statistics:
     failures: int = 0
     queue: float = 0.0
     compute: float = 0.0
+    row_by_row: int = 0  # requests whose row had to be a call of its own to give the same bits at any `-n`
     histogram: list[int] = field(default_factory=lambda: [0] * (LARGEST_BATCH + 1))
 
-    def batch(self, size: int, failures: int, queue: float, compute: float) -> None:
+    def batch(self, size: int, failures: int, queue: float, compute: float, row_by_row: int) -> None:
         self.requests += size
         self.batches += 1
         self.failures += failures
         self.queue += queue
         self.compute += compute
+        self.row_by_row += row_by_row
         self.histogram[min(size, LARGEST_BATCH)] += 1
 
     def __add__(self, other: Statistics) -> Statistics:
@@ -41,12 +45,13 @@ class Statistics:
             self.failures + other.failures,
             self.queue + other.queue,
             self.compute + other.compute,
+            self.row_by_row + other.row_by_row,
             [a + b for a, b in zip(self.histogram, other.histogram, strict=True)],
         )
 
     def to_record(self) -> dict[str, Any]:
         """For the run file: means in milliseconds and the batch sizes that occurred."""
-        return {
+        record = {
             "requests": self.requests,
             "batches": self.batches,
             "failures": self.failures,
@@ -54,6 +59,7 @@ class Statistics:
             "compute_ms": round(1e3 * self.compute / max(self.batches, 1), 3),
             "batch_sizes": {str(size): count for size, count in enumerate(self.histogram) if count},
         }
+        return {**record, "row_by_row": self.row_by_row} if self.row_by_row else record
 
 
 class StatusPage:
@@ -64,16 +70,19 @@ class StatusPage:
 
     @classmethod
     def create(cls) -> StatusPage:
-        return cls(Arena.create(_PAGE.size))
+        return cls(Arena.create(_SUMS.size + _HISTOGRAM.size))
 
     def read(self) -> Statistics:
-        busy, requests, batches, failures, queue, compute, *histogram = _PAGE.unpack_from(self.arena.buffer)
-        return Statistics(busy, requests, batches, failures, queue, compute, histogram)
+        busy, requests, batches, failures, queue, compute, row_by_row = _SUMS.unpack_from(self.arena.buffer)
+        histogram = list(_HISTOGRAM.unpack_from(self.arena.buffer, _SUMS.size))
+        return Statistics(busy, requests, batches, failures, queue, compute, row_by_row, histogram)
 
-    def write(self, s: Statistics) -> None:
-        _PAGE.pack_into(
-            self.arena.buffer, 0, s.busy_since, s.requests, s.batches, s.failures, s.queue, s.compute, *s.histogram
-        )
+    def write(self, s: Statistics, size: int) -> None:
+        """All sums, and of the histogram what a batch of this size changed."""
+        sums = (s.busy_since, s.requests, s.batches, s.failures, s.queue, s.compute, s.row_by_row)
+        _SUMS.pack_into(self.arena.buffer, 0, *sums)
+        size = min(size, LARGEST_BATCH)
+        _COUNT.pack_into(self.arena.buffer, _SUMS.size + size * _COUNT.size, s.histogram[size])
 
     def busy(self, since: float) -> None:
         """Only the mark that a call began (or, with 0, that it ended)."""
@@ -95,6 +104,8 @@ def describe(record: Mapping[str, Any]) -> str:
     ]
     if "transport_ms" in record:
         parts.append(f"transport {record['transport_ms']:.2f} ms")
+    if record.get("row_by_row"):
+        parts.append(f"{record['row_by_row']} requests row by row, because rows of this model depend on each other")
     if record.get("restarts"):
         parts.append(f"{record['restarts']} restarts")
     return ", ".join(parts)

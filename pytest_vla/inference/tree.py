@@ -39,9 +39,46 @@ def flatten(tree: Any, name: str = "observation") -> tuple[Skeleton, list[Array]
     return _flatten(tree, arrays, name, 0), arrays
 
 
+class Layout:
+    """A skeleton that was read and checked once: where each array of such a tree lies, counted from the first."""
+
+    __slots__ = ("_has_arrays", "_root", "_size")
+
+    def __init__(self, skeleton: Sequence[Any]) -> None:
+        self._root, self._size = _parsed(skeleton, 0, 0)
+        self._has_arrays = self._size > 0 or _has_array(self._root)
+
+    def end(self, offset: int = 0) -> int:
+        """The offset behind such a tree when it starts at `offset`."""
+        return aligned(offset) + self._size if self._has_arrays else offset
+
+    def read(self, memory: Array, offset: int = 0) -> Any:
+        """The tree in `memory` (bytes), as views without a copy."""
+        if self.end(offset) > memory.size:
+            raise TreeError(f"a tree ends at byte {self.end(offset)} of a memory of {memory.size} bytes")
+        return _read(self._root, memory, aligned(offset))
+
+    def form(self, memory: Array) -> Form:
+        return Form(_slots(self._root, memory))
+
+
+class Form:
+    """The places of a tree's arrays in memory: the next tree of the same form is copied straight there."""
+
+    __slots__ = ("_slots",)
+
+    def __init__(self, slots: Any) -> None:
+        self._slots = slots
+
+    def fill(self, tree: Any) -> bool:
+        """Copy a tree; False (and no more than a part of it copied) when it has another form."""
+        return _fill(self._slots, tree)
+
+
 def unflatten(skeleton: Sequence[Any], memory: Array, offset: int = 0) -> tuple[Any, int]:
     """The tree in `memory` (bytes) that `skeleton` describes, as views without a copy, and the offset behind it."""
-    return _unflatten(skeleton, memory, offset, 0)
+    layout = Layout(skeleton)
+    return layout.read(memory, offset), layout.end(offset)
 
 
 def size_of(arrays: Sequence[Array], offset: int = 0) -> int:
@@ -135,38 +172,97 @@ def _key(key: Any, name: str) -> str:
     return key
 
 
-def _unflatten(skeleton: Sequence[Any], memory: Array, offset: int, depth: int) -> tuple[Any, int]:
+# A parsed node: (DICT, ((key, node), ...)), (LIST, (node, ...)), (TEXT, text), (NONE,), (kind, dtype, shape, offset).
+
+
+def _parsed(skeleton: Sequence[Any], offset: int, depth: int) -> tuple[tuple[Any, ...], int]:
+    """A skeleton with checked types and known offsets, and the offset behind its arrays."""
     kind = skeleton[0]
     if kind == ARRAY:
-        return _view(np.dtype(skeleton[1]), tuple(skeleton[2]), memory, offset)
+        return _placed(kind, np.dtype(skeleton[1]), tuple(skeleton[2]), offset)
+    if kind in _NUMBERS:
+        return _placed(kind, _NUMBERS[kind][0], (), offset)
     if kind == TEXT:
-        return skeleton[1], offset
+        return (TEXT, skeleton[1]), offset
+    if kind == NONE:
+        return (NONE,), offset
     if depth > MAX_DEPTH:
         raise TreeError(f"a skeleton is nested more than {MAX_DEPTH} levels deep")
+    parts: list[Any] = []
     if kind == DICT:
-        items = {}
         for key, part in skeleton[1:]:
-            items[key], offset = _unflatten(part, memory, offset, depth + 1)
-        return items, offset
-    if kind == LIST:
-        values = []
+            node, offset = _parsed(part, offset, depth + 1)
+            parts.append((key, node))
+    elif kind == LIST:
         for part in skeleton[1:]:
-            value, offset = _unflatten(part, memory, offset, depth + 1)
-            values.append(value)
-        return values, offset
-    if kind == NONE:
-        return None, offset
-    if kind in _NUMBERS:
-        view, offset = _view(_NUMBERS[kind][0], (), memory, offset)
-        return view.item(), offset
-    raise TreeError(f"a skeleton has a node of unknown kind {kind!r}")
+            node, offset = _parsed(part, offset, depth + 1)
+            parts.append(node)
+    else:
+        raise TreeError(f"a skeleton has a node of unknown kind {kind!r}")
+    return (kind, tuple(parts)), offset
 
 
-def _view(dtype: np.dtype[Any], shape: tuple[int, ...], memory: Array, offset: int) -> tuple[Array, int]:
+def _placed(kind: str, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> tuple[tuple[Any, ...], int]:
     if dtype.kind not in NUMBER_KINDS or any(length < 0 for length in shape):
         raise TreeError(f"a skeleton has an array of {dtype} and shape {shape}")
     offset = aligned(offset)
-    end = offset + dtype.itemsize * math.prod(shape)
-    if end > memory.size:
-        raise TreeError(f"an array ends at byte {end} of a memory of {memory.size} bytes")
-    return memory[offset:end].view(dtype).reshape(shape), end
+    return (kind, dtype, shape, offset), offset + dtype.itemsize * math.prod(shape)
+
+
+def _has_array(node: tuple[Any, ...]) -> bool:
+    if node[0] == DICT:
+        return any(_has_array(part) for _, part in node[1])
+    return any(map(_has_array, node[1])) if node[0] == LIST else len(node) == 4
+
+
+def _read(node: tuple[Any, ...], memory: Array, start: int) -> Any:
+    kind = node[0]
+    if kind == ARRAY:
+        return np.ndarray(node[2], node[1], memory, start + node[3])
+    if kind == DICT:
+        return {key: _read(part, memory, start) for key, part in node[1]}
+    if kind == LIST:
+        return [_read(part, memory, start) for part in node[1]]
+    if kind in _NUMBERS:
+        return np.ndarray((), node[1], memory, start + node[3]).item()
+    return node[1] if kind == TEXT else None
+
+
+def _slots(node: tuple[Any, ...], memory: Array) -> Any:
+    """The tree with the places of its arrays; a number is a pair of its type and its place."""
+    kind = node[0]
+    if kind == DICT:
+        return {key: _slots(part, memory) for key, part in node[1]}
+    if kind == LIST:
+        return [_slots(part, memory) for part in node[1]]
+    if kind in (TEXT, NONE):
+        return node[1] if kind == TEXT else None
+    place = np.ndarray(node[2], node[1], memory, node[3])
+    return place if kind == ARRAY else (_NUMBERS[kind][1], place)
+
+
+def _fill(slot: Any, tree: Any) -> bool:
+    kind = type(slot)
+    if kind is np.ndarray:
+        if type(tree) is not kind or tree.shape != slot.shape or tree.dtype != slot.dtype:
+            return False
+        slot[...] = tree
+        return True
+    if kind is dict:  # the order of keys is part of the form: a policy may go through them
+        if type(tree) is not dict or len(tree) != len(slot):
+            return False
+        return all(key == name and _fill(slot[key], tree[name]) for key, name in zip(slot, tree, strict=True))
+    if kind is list:
+        return type(tree) in (list, tuple) and len(tree) == len(slot) and all(map(_fill, slot, tree))
+    if kind is tuple:
+        number, place = slot
+        return type(tree) is number and _put_number(place, tree)
+    return tree is None if slot is None else type(tree) is str and tree == slot
+
+
+def _put_number(place: Array, number: float) -> bool:
+    try:
+        place[()] = number
+    except OverflowError:
+        return False
+    return True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from leftovers import children, running_in, shared_memory
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.inference.client import InferenceClient
@@ -16,25 +17,29 @@ from pytest_vla.inference.service import Service, ServiceOptions
 FOLDER = Path(__file__).parent
 
 
-def children() -> set[int]:
-    """Processes whose parent is this one, dead ones that nobody waited for included."""
-    found = set()
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[1]) == os.getpid():
-                found.add(int(folder.name))
-    return found
+@pytest.fixture
+def nothing_left(reach: pytest.Pytester) -> Iterator[None]:
+    """However a run in `reach` ended: soon afterwards no process of it, zombies included, and no shared memory is left.
+
+    What was killed has a moment to notice it.
+    """
+    before, memory = children(), shared_memory()
+
+    def left() -> tuple[dict[int, str], set[int], set[str]]:
+        return running_in(reach.path), children() - before, shared_memory() - memory
+
+    yield
+    end = time.monotonic() + 10
+    while any(left()) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert left() == ({}, set(), set()), "a run left processes or shared memory behind"
 
 
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Service]]:
     """Starts services; afterwards no child process, no descriptor and no shared memory may be left."""
     monkeypatch.setenv("PYTHONPATH", str(FOLDER))
-    before, memory = children(), set(os.listdir("/dev/shm"))
+    before, memory = children(), shared_memory()
     services: list[Service] = []
 
     def start(policy: str, **options: object) -> Service:
@@ -46,7 +51,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Service]]:
     for service in services:
         service.close()
     assert children() <= before, "a process was left behind"
-    assert set(os.listdir("/dev/shm")) <= memory, "shared memory was left behind"
+    assert shared_memory() <= memory, "shared memory was left behind"
 
 
 @pytest.fixture

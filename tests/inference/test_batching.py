@@ -5,7 +5,7 @@ from pytest_vla.inference.batching import MAX_WAIT_S, Batcher
 
 def batcher(limit=4, compute=0.1):
     made = Batcher(limit)
-    made.took(compute)
+    made.took(1, compute)
     return made
 
 
@@ -44,6 +44,30 @@ def test_the_wait_is_bounded_for_slow_models_and_zero_for_unknown_ones():
         waiting.add("a", 1, now=0.0)
     assert slow.wait(live=3, now=0.0) == MAX_WAIT_S
     assert unknown.wait(live=3, now=0.0) == 0
+
+
+def test_nobody_waits_for_company_that_would_save_nothing():
+    waiting = Batcher(8)
+    for rows in (1, 4, 8, 2, 8):
+        waiting.took(rows, seconds=0.01 * rows)
+    waiting.add("a", 1, now=0.0)
+    assert waiting.wait(live=8, now=0.0) < 1e-6
+
+
+def test_the_wait_is_a_tenth_of_what_a_call_costs_beyond_its_rows():
+    waiting = Batcher(8)
+    for rows in (1, 4, 8, 2, 8):
+        waiting.took(rows, seconds=0.1 + 0.01 * rows)
+    waiting.add("a", 1, now=0.0)
+    assert abs(waiting.wait(live=8, now=0.0) - 0.01) < 1e-6
+
+
+def test_a_slow_first_call_of_a_small_batch_makes_nobody_hurry():
+    waiting = Batcher(8)
+    for rows, seconds in ((1, 5.0), (8, 0.1), (8, 0.1)):
+        waiting.took(rows, seconds)
+    waiting.add("a", 1, now=0.0)
+    assert waiting.wait(live=8, now=0.0) > 0.01
 
 
 def test_nobody_waiting_means_no_batch():

@@ -1,7 +1,6 @@
 """Whole runs: the same results with a server and without, and a run that goes on when the server does not."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -10,6 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+from leftovers import running_in
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 FOLDER = Path(__file__).parent
 TIMES = ("seconds", "timings")
@@ -24,6 +26,13 @@ def camera(reach):
     return reach
 
 
+@pytest.fixture
+def faulty(reach):
+    """A project with the policies of `faults.py`."""
+    shutil.copy(FOLDER / "faults.py", reach.path)
+    return reach
+
+
 def lines(run):
     return [json.loads(line) for line in (run / "run.jsonl").read_text().splitlines()]
 
@@ -32,20 +41,6 @@ def without_times(run):
     """Every episode of a run, in one order, as text without the fields that measure time."""
     episodes = [record for record in lines(run) if record["type"] == "episode"]
     return sorted(json.dumps({k: v for k, v in r.items() if k not in TIMES}, sort_keys=True) for r in episodes)
-
-
-def servers(folder):
-    """Server processes that were started in a folder."""
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                command = (process / "cmdline").read_bytes()
-                if b"pytest_vla.inference.server" in command and os.readlink(process / "cwd") == str(folder):
-                    found.append(int(process.name))
-            except OSError:
-                continue
-    return found
 
 
 def until(condition, seconds=30.0):
@@ -152,37 +147,61 @@ def test_a_server_killed_in_a_run_costs_the_episodes_that_waited_for_it(reach, r
 @pytest.mark.parametrize(
     ("policy", "reason", "message"),
     [
-        ("WrongShape", "policy_error", "must have shape (2,), got shape (7,)"),
-        ("Nan", "policy_error", "must be finite"),
-        ("Raises", "policy_error", "the model fell over"),
-        ("TooFew", "policy_error", "returned 0 actions"),
-        ("Hangs", "timeout", "no result within 1 s"),
+        ("bad:WrongShape", "policy_error", "must have shape (2,), got shape (7,)"),
+        ("bad:Nan", "policy_error", "must be finite"),
+        ("bad:Raises", "policy_error", "the model fell over"),
+        ("bad:TooFew", "policy_error", "returned 0 actions"),
+        ("bad:Hangs", "timeout", "no result within 1 s"),
+        ("faults:TooLarge", "policy_error", "CUDA out of memory"),
     ],
 )
 def test_a_served_policy_that_breaks_its_contract_is_an_error_with_a_reason(
-    reach, read_episodes, policy, reason, message
+    faulty, read_episodes, policy, reason, message
 ):
-    reach.runpytest_subprocess(
-        f"--vla-policy=bad:{policy}", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=2",
+    faulty.runpytest_subprocess(
+        f"--vla-policy={policy}", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=2",
         "--vla-timeout=1", "--vla-run-dir=run", "-n1",
     )  # fmt: skip
-    episodes = read_episodes(reach.path / "run")
+    episodes = read_episodes(faulty.path / "run")
     assert {(r["outcome"], r["reason"]) for r in episodes.values()} == {("error", reason)}
     assert all(message in r["message"] for r in episodes.values())
 
 
+@pytest.mark.parametrize(("policy", "lost"), [("SmallMemory", []), ("SlowStart", []), ("SlowRestart", ["server_lost"])])
+def test_what_a_server_can_get_over_costs_no_other_episode(faulty, read_episodes, policy, lost):
+    faulty.runpytest_subprocess(
+        f"--vla-policy=faults:{policy}", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=6",
+        "--vla-run-dir=run", "-n1" if lost else "-n3",
+    )  # fmt: skip
+    episodes = read_episodes(faulty.path / "run")
+    assert len(episodes) == 6
+    assert [r["reason"] for r in episodes.values() if r["outcome"] != "unsolved"] == lost
+
+
+def test_a_deterministic_run_says_when_a_model_has_to_be_called_row_by_row(faulty):
+    found = {}
+    for policy in ("faults:Placed", "faults:Idle"):
+        run = policy.partition(":")[2]
+        result = faulty.runpytest_subprocess(
+            f"--vla-policy={policy}", "--vla-deterministic", "--vla-task=near", "--vla-partition=calm",
+            "--vla-episodes=2", f"--vla-run-dir={run}", "-n2",
+        )  # fmt: skip
+        (found[run],) = [record for record in lines(faulty.path / run) if record["type"] == "inference"]
+        said = [line for line in result.outlines if line.startswith("inference:")]
+        assert ["row by row" in line for line in said] == [run == "Placed"]
+    assert found["Placed"]["row_by_row"] == found["Placed"]["requests"] > 0
+    assert "row_by_row" not in found["Idle"]
+
+
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
 def test_nothing_is_left_when_a_run_is_stopped(reach, end):
-    memory = set(os.listdir("/dev/shm"))
     command = [sys.executable, "-m", "pytest", "--vla-policy=bad:Slow", "-n2", "--vla-run-dir=run"]
     process = subprocess.Popen(command, cwd=reach.path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     path = reach.path / "run" / "run.jsonl"
     until(lambda: path.exists() and '"episode"' in path.read_text())
-    assert len(servers(reach.path)) == 1
+    assert sum("pytest_vla.inference.server" in command for command in running_in(reach.path).values()) == 1
     process.send_signal(end)
     process.wait()
-    until(lambda: not servers(reach.path))
-    assert set(os.listdir("/dev/shm")) <= memory
 
 
 def test_a_killed_worker_leaves_the_server_to_the_others(reach, read_episodes):
@@ -198,7 +217,6 @@ def test_a_killed_worker_leaves_the_server_to_the_others(reach, read_episodes):
     episodes = read_episodes(reach.path / "run")
     assert episodes.pop("reach/near-calm-01")["reason"] == "worker_lost"
     assert {r["outcome"] for r in episodes.values()} == {"solved"}
-    assert not servers(reach.path)
 
 
 def test_an_automatic_batch_is_chosen_from_both_curves(reach):

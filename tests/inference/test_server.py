@@ -7,7 +7,13 @@ import time
 
 import numpy as np
 import pytest
+from served import Hoarder
 
+from pytest_vla.inference.client import InferenceClient
+from pytest_vla.inference.engine import Engine
+from pytest_vla.inference.server import Server
+from pytest_vla.inference.service import _listen
+from pytest_vla.policies import PolicySpec
 from pytest_vla.rollout import EpisodeError
 
 
@@ -104,6 +110,43 @@ def test_a_policy_may_keep_what_it_saw(serve, connect, key, observe):
     for step in range(20):
         (action,) = client.act([observe(step)], [state])
         assert action.item() == sum(range(step + 1))
+
+
+def test_a_step_like_the_last_one_is_one_copy_into_the_same_memory(serve, connect, key, observe, monkeypatch):
+    from pytest_vla.inference import client as module
+
+    client = connect(serve("Echo"))
+    state = client.reset(key())
+    for step in range(2):
+        client.act([observe(step)], [state])
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "flatten", None)  # nothing is taken apart again
+        patch.setattr(module, "receive", None)  # and no reply comes over the socket
+        for step in range(2, 5):
+            assert client.act([observe(step)], [state])[0][0] == step
+    assert client.act([observe(5, size=99)], [state])[0][0] == 5
+
+
+def test_where_there_are_no_bells_replies_come_over_the_socket(key, observe, monkeypatch):
+    monkeypatch.delattr("os.eventfd")
+    address, listener, _ = _listen()
+    server, ended = Server(Engine(Hoarder()), listener, 4), threading.Event()
+
+    def run():
+        while not ended.is_set():
+            server.step()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    client = InferenceClient(address, PolicySpec(), 5)
+    state = client.reset(key())
+    for step in range(5):
+        assert client.act([observe(step)], [state])[0].item() == sum(range(step + 1))
+    ended.set()
+    state.lane.drop()
+    thread.join(5)
+    listener.close()
+    assert not thread.is_alive()
 
 
 def test_the_prompt_is_sent_once_an_episode(serve, connect, key, observe, monkeypatch):

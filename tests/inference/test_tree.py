@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pytest_vla.inference.tree import TreeError, flatten, plain, signature, size_of, unflatten, write
+from pytest_vla.inference.tree import Layout, TreeError, flatten, plain, signature, size_of, unflatten, write
 
 arrays = hnp.arrays(
     st.sampled_from(["<f4", "<f8", "|u1", "<i8", "?", "<c8", "<f2"]),
@@ -37,6 +37,41 @@ def test_a_tree_arrives_as_it_was_sent(tree, offset):
     received, position = unflatten(skeleton, memory, offset)
     assert same(tree, received)
     assert position == end == memory.size
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(trees, min_size=2, max_size=2))
+def test_a_tree_is_copied_to_the_place_of_another_exactly_when_it_has_its_form(pair):
+    first, second = pair
+    skeleton, parts = flatten(first)
+    memory = np.zeros(size_of(parts), np.uint8)
+    form = Layout(skeleton).form(memory)
+    assert form.fill(first)
+    assert same(first, unflatten(skeleton, memory)[0])
+    assert form.fill(second) == (flatten(second)[0] == skeleton)
+    if form.fill(second):
+        assert same(second, unflatten(skeleton, memory)[0])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"b": 2.0, "a": np.ones(3), "c": "go", "d": 1},
+        {"a": np.ones(3, np.float32), "b": 2.0, "c": "go", "d": 1},
+        {"a": np.ones(4), "b": 2.0, "c": "go", "d": 1},
+        {"a": np.ones(3), "b": 2, "c": "go", "d": 1},
+        {"a": np.ones(3), "b": 2.0, "c": "stop", "d": 1},
+        {"a": np.ones(3), "b": 2.0, "c": "go", "d": 2**64},
+        {"a": np.ones(3), "b": 2.0, "c": "go"},
+        {"a": np.ones(3), "b": 2.0, "c": None, "d": 1},
+        [np.ones(3)],
+    ],
+)
+def test_a_tree_of_another_form_is_not_taken_for_the_last_one(other):
+    skeleton, parts = flatten({"a": np.zeros(3), "b": 1.0, "c": "go", "d": 1})
+    form = Layout(skeleton).form(np.zeros(size_of(parts), np.uint8))
+    assert not form.fill(other)
+    assert form.fill({"a": np.ones(3), "b": 2.0, "c": "go", "d": 3})
 
 
 def test_arrays_are_views_of_the_memory_they_came_in():
