@@ -1,16 +1,20 @@
 """How the workers of a run share one hunt: a folder of questions and answers.
 
 The first worker to come leads. It writes questions; whoever is free (the leader too) takes one by renaming it, which
-only one can do, and writes the answer. A question whose taker died is asked again by the leader.
+only one can do, and writes the answer. Whoever is at work touches its file as a sign of life: a question whose taker
+died is answered by the leader, and without a leader everybody goes home.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +24,9 @@ if TYPE_CHECKING:
     from pytest_vla.hunt.items import HuntKey
 
 POLL_S = 0.005
-SPARE_S = 60.0
+BEAT_S = 1.0
+PATIENCE_S = 30.0
+"""Without a sign of life for so long, a worker is gone. Were it only slow, an episode is played twice, no more."""
 
 Played = tuple[bool | None, dict[str, Any]]
 Play = Callable[[EpisodeKey], Played]
@@ -31,32 +37,31 @@ class Crew:
     """One worker's place at a hunt."""
 
     folder: Path
-    timeout_s: float
     leads: bool
     asked: int = 0
 
     @classmethod
-    def join(cls, folder: Path, timeout_s: float) -> Crew:
+    def join(cls, folder: Path) -> Crew:
         folder.mkdir(parents=True, exist_ok=True)
         try:
             (folder / "leader").touch(exist_ok=False)
         except FileExistsError:
-            return cls(folder, timeout_s, leads=False)
-        return cls(folder, timeout_s, leads=True)
+            return cls(folder, leads=False)
+        return cls(folder, leads=True)
 
-    @property
-    def patience_s(self) -> float:
-        """How long a sign of life may be away: an episode's limit and some more; without a limit, for ever."""
-        return 2 * self.timeout_s + SPARE_S if self.timeout_s else float("inf")
-
-    def end(self) -> None:
-        (self.folder / "over").touch()
+    @contextmanager
+    def leading(self) -> Iterator[None]:
+        """For the leader, as long as it hunts; then the hunt is over for all."""
+        try:
+            with _beating(self.folder / "leader"):
+                yield
+        finally:
+            (self.folder / "over").touch()
 
     # --- the leader ---------------------------------------------------------------------------------------------------
 
     def play(self, episodes: Sequence[EpisodeKey], play: Play) -> list[Played]:
         """Answers for all episodes, by whoever is free."""
-        os.utime(self.folder / "leader")
         names = [f"{self.asked + number:06d}" for number in range(len(episodes))]
         self.asked += len(episodes)
         if len(episodes) == 1:
@@ -89,13 +94,13 @@ class Crew:
         return True
 
     def _abandoned(self, name: str) -> bool:
-        return _age_s(self.folder / f"{name}.taken") > self.patience_s
+        return _age_s(self.folder / f"{name}.taken") > PATIENCE_S
 
     # --- a helping hand -----------------------------------------------------------------------------------------------
 
     def next_question(self) -> tuple[str, dict[str, Any]] | None:
         """A question that is ours to answer; None when the hunt is over, or its leader is gone."""
-        while not (self.folder / "over").exists() and _age_s(self.folder / "leader") < self.patience_s:
+        while not (self.folder / "over").exists() and _age_s(self.folder / "leader") < PATIENCE_S:
             for path in sorted(self.folder.glob("*.ask")):
                 if self._take(path.stem):
                     question = _read(self.folder / f"{path.stem}.taken")
@@ -104,16 +109,44 @@ class Crew:
             time.sleep(POLL_S)
         return None
 
-    def answer(self, name: str, played: Played) -> None:
-        _write(self.folder / f"{name}.done", {"answer": played[0], "record": played[1]})
-        (self.folder / f"{name}.taken").unlink(missing_ok=True)
+    def answer(self, name: str, play: Callable[[], Played]) -> None:
+        """Play and tell; what cannot be played is given back, so that the leader meets the same error."""
+        taken = self.folder / f"{name}.taken"
+        try:
+            with _beating(taken):
+                answer, record = play()
+        except BaseException:
+            with suppress(FileNotFoundError):  # the leader took it over meanwhile
+                taken.rename(self.folder / f"{name}.ask")
+            raise
+        _write(self.folder / f"{name}.done", {"answer": answer, "record": record})
+        taken.unlink(missing_ok=True)
 
 
 def help_out(crew: Crew, play: Play, key: HuntKey) -> None:
     """Answer questions until the hunt is over."""
     while (question := crew.next_question()) is not None:
         name, asked = question
-        crew.answer(name, play(key.episode(asked["index"], asked["perturbation"])))
+        crew.answer(name, partial(play, key.episode(asked["index"], asked["perturbation"])))
+
+
+@contextmanager
+def _beating(path: Path) -> Iterator[None]:
+    """Touch a file every now and then for as long as the block takes."""
+    done = threading.Event()
+
+    def beat() -> None:
+        while not done.wait(BEAT_S):
+            with suppress(FileNotFoundError):
+                os.utime(path)
+
+    thread = threading.Thread(target=beat, name="vla-hunt-sign-of-life", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

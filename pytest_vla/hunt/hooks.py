@@ -10,6 +10,7 @@ import pytest
 
 from pytest_vla.benchmark import Benchmark
 from pytest_vla.hunt.items import REPORT, hunt_of, hunted_of, parametrize_hunts, run_hunt
+from pytest_vla.hunt.progress import show
 
 if TYPE_CHECKING:
     from pytest_vla.execution import Execution
@@ -82,7 +83,11 @@ class HuntHooks:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         hunt = getattr(report, "vla_hunt", None)
-        if hunt is None or self.recorder is None:
+        if self.recorder is None:
+            return
+        if hasattr(report, "vla_hunting"):
+            show(self.config, report.vla_hunting)
+        if hunt is None:
             return
         for probe in hunt.pop("probes"):
             self.recorder.writer.write(probe)

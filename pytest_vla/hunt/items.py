@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pytest
 from pytest_vla.benchmark import Benchmark
 from pytest_vla.episode import EpisodeKey, Result, builtin
 from pytest_vla.hunt.mark import DEFAULT_BUDGET, DEFAULT_CONTROLS, MARK, Hunted
+from pytest_vla.hunt.progress import Progress
 from pytest_vla.suite import SuiteError, get_suite
 
 if TYPE_CHECKING:
@@ -155,17 +157,12 @@ def run_hunt(item: pytest.Function, execution: Execution, folder: Path | None, h
     key = hunt_of(item)
     assert key is not None
     player = Player(item, execution, key)
-    crew = (
-        Crew.join(folder / key.id.partition("-hand")[0], execution.settings.timeout) if folder and hands > 1 else None
-    )
+    crew = Crew.join(folder / key.id.partition("-hand")[0]) if folder and hands > 1 else None
     if crew is not None and not crew.leads:
         help_out(crew, player.play, key)
         return
-    try:
+    with crew.leading() if crew is not None else nullcontext():
         report = lead(player, execution, crew, hands)
-    finally:
-        if crew is not None:
-            crew.end()
     item.stash[REPORT] = report
     if report["causes"]:
         from pytest_vla.hunt.summary import cause_lines
@@ -205,11 +202,15 @@ def asker(
 ) -> Callable[[Sequence[Probe]], list[Answer]]:
     """The search's `ask`: plays here, or lets the crew play too."""
 
+    progress = Progress(player.item, player.key)
+
     def ask(probes: Sequence[Probe]) -> list[Answer]:
         episodes = [player.key.episode(probe.seed, str(space.perturbation(probe.point))) for probe in probes]
         played = crew.play(episodes, player.play) if crew is not None else [player.play(each) for each in episodes]
         records.extend(record for _, record in played)
-        return [answer for answer, _ in played]
+        answers = [answer for answer, _ in played]
+        progress.add(len(answers), answers.count(False))
+        return answers
 
     return ask
 

@@ -226,10 +226,15 @@ class Hunt:
             need = known[axis]
             others = [n for n in range(1, MAX_LEVEL + 1) if n < need or (not self.space.ordered[axis] and n != need)]
             point = change(point, axis, self.random.choice(others) if others else 0)
-        while severity(point) > self._cap:
-            axis = self.random.choice(active(point))
-            point = change(point, axis, point[axis] - 1 if self.space.ordered[axis] else 0)
-        return point
+        levels, off, total = list(point), active(point), severity(point)
+        while total > self._cap:
+            axis = self.random.choice(off)
+            less = 1 if self.space.ordered[axis] else levels[axis]
+            levels[axis] -= less
+            total -= less
+            if not levels[axis]:
+                off.remove(axis)
+        return tuple(levels)
 
     def _calibrate(self, solved: Answer) -> None:
         """More axes while too little of what is drawn fails, fewer while too much does."""

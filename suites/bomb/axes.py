@@ -210,7 +210,7 @@ TABLE: Mapping[str, Function] = {
     "light.direction": light(azimuth_deg=float),
     "light.brightness": light(brightness=float),
     "light.colour": light(colour=lambda share: (1.0, 1 - share / 3, 1 - share)),
-    "light.shadow": light(shadow=bool),
+    "light.shadow": light(shadow=float),
     "appearance.table_colour": table_colour,
     "appearance.table_texture": table_texture,
     "appearance.object_colour": stone_colour,

@@ -32,6 +32,7 @@ class BombSuite(Suite):
 
     version = "1"
     termination = Termination.AT_HORIZON
+    control_hz = 10.0
     cameras = ("front", "wrist")
     state_keys = ("ee",)
 

@@ -33,7 +33,8 @@ class LightEdit:
     elevation_deg: float = 0.0
     brightness: float = 1.0
     colour: Vector = (1.0, 1.0, 1.0)
-    shadow: bool = False
+    shadow: float = 0.0
+    """The share of the ambient light that comes from the lamp instead, which casts shadows then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ CARRIAGE_N, FINGER_N, GEAR_N = 200.0, rig.GRIP_N, 50.0
 BOARD_Z_M = 0.0005
 BOARD_PX = 192
 WHITE: Vector = (1.0, 1.0, 1.0)
-AMBIENT, DIFFUSE, HARD = 0.58, 0.50, 0.25
+AMBIENT, DIFFUSE = 0.58, 0.50
 MATT, GLOSSY = 0.05, 0.3  # specular
 # Axis and parent (0: the ground, n: joint n - 1) of the slides x, y, z and of the two fingers.
 JOINTS = (((1, 0, 0), 0), ((0, 1, 0), 1), ((0, 0, 1), 2), ((-1, 0, 0), 3), ((1, 0, 0), 3))
@@ -235,11 +235,11 @@ def _camera(view: View, carrier: Vector) -> Camera:
 def _light(edits: SceneEdits) -> Light:
     """One lamp; gloss is drawn as its highlight, on everything alike. Its colour is in the props (see `_tinted`)."""
     gloss = (edits.board_gloss - NEUTRAL.board_gloss + edits.stone_gloss - NEUTRAL.stone_gloss) / 2
-    hard = HARD if edits.light.shadow else 0.0  # it casts no shadows; light that would cast them leaves faces darker
+    moved = AMBIENT * edits.light.shadow  # it casts no shadows; light that would cast them leaves faces darker
     return Light(
         direction=lamp(edits.light),
-        ambient=(AMBIENT - hard) * edits.light.brightness,
-        diffuse=(DIFFUSE + hard) * edits.light.brightness,
+        ambient=(AMBIENT - moved) * edits.light.brightness,
+        diffuse=(DIFFUSE + moved) * edits.light.brightness,
         specular=MATT + GLOSSY * max(gloss, 0.0),
     )
 

@@ -57,7 +57,7 @@ class MujocoTable:
 
     def reset(self, stones: Sequence[Stone], edits: SceneEdits = NEUTRAL) -> None:
         self._labels = [stone.label for stone in stones]
-        self._shadow = edits.light.shadow
+        self._shadow = edits.light.shadow > 0
         textures = {
             "table": table_image(edits.table_texture, edits.table_colour),
             "board": board_image(edits.board_texture, edits.board_colour),
@@ -114,7 +114,7 @@ def mjcf(stones: Sequence[Stone], edits: SceneEdits) -> str:
   <option timestep="{STEP_S}" integrator="implicitfast" cone="elliptic" impratio="10" iterations="20"/>
   <statistic extent="0.6" center="0 0 0"/>
   <visual>
-    <headlight ambient="{_rgb(AMBIENT, edits.light)}" diffuse="{_rgb(HEAD, edits.light)}" specular="0 0 0"/>
+    {_headlight(edits.light)}
     <map znear="0.01" zfar="5" shadowclip="1"/>
     <quality numslices="24" numstacks="12"/>
   </visual>
@@ -208,11 +208,17 @@ def _camera(name: str, view: View) -> str:
     return f'<camera name="{name}" pos="{_text(view.position)}" xyaxes="{axes}" fovy="{view.fovy_deg}"/>'
 
 
+def _headlight(light: LightEdit) -> str:
+    ambient = _rgb(AMBIENT * (1 - light.shadow), light)
+    return f'<headlight ambient="{ambient}" diffuse="{_rgb(HEAD, light)}" specular="0 0 0"/>'
+
+
 def _lamp(light: LightEdit) -> str:
     x, y, z = lamp(light)
+    diffuse, casts = _rgb(LAMP + AMBIENT * light.shadow, light), str(light.shadow > 0).lower()
     return (
         f'<light type="directional" pos="{x} {y} {z}" dir="{-x} {-y} {-z}" ambient="0 0 0" '
-        f'diffuse="{_rgb(LAMP, light)}" specular="{_rgb(LAMP, light)}" castshadow="{str(light.shadow).lower()}"/>'
+        f'diffuse="{diffuse}" specular="{_rgb(LAMP, light)}" castshadow="{casts}"/>'
     )
 
 

@@ -3,7 +3,10 @@
 import threading
 import time
 
+import pytest
+
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.hunt import crew
 from pytest_vla.hunt.crew import Crew, help_out
 
 
@@ -17,17 +20,17 @@ def keys(count):
 
 
 def test_the_first_to_come_leads(tmp_path):
-    assert [Crew.join(tmp_path / "hunt", 10).leads for _ in range(3)] == [True, False, False]
+    assert [Crew.join(tmp_path / "hunt").leads for _ in range(3)] == [True, False, False]
 
 
 def test_a_leader_alone_answers_everything_itself(tmp_path):
-    crew = Crew.join(tmp_path, 10)
+    crew = Crew.join(tmp_path)
     answers = crew.play(keys(5), lambda key: (key.index % 2 == 0, {"index": key.index}))
     assert answers == [(index % 2 == 0, {"index": index}) for index in range(5)]
 
 
 def test_helpers_take_their_share_and_nothing_is_done_twice(tmp_path):
-    leader = Crew.join(tmp_path, 10)
+    leader = Crew.join(tmp_path)
     played = []
 
     def play(key):
@@ -36,15 +39,14 @@ def test_helpers_take_their_share_and_nothing_is_done_twice(tmp_path):
         return True, {"index": key.index, "perturbation": key.perturbation}
 
     helpers = [
-        threading.Thread(target=help_out, args=(Crew.join(tmp_path, 10), play, Key()), name=f"helper{n}")
-        for n in range(3)
+        threading.Thread(target=help_out, args=(Crew.join(tmp_path), play, Key()), name=f"helper{n}") for n in range(3)
     ]
     for helper in helpers:
         helper.start()
-    for _ in range(3):
-        answers = leader.play(keys(12), play)
-        assert [record["index"] for _, record in answers] == list(range(12))
-    leader.end()
+    with leader.leading():
+        for _ in range(3):
+            answers = leader.play(keys(12), play)
+            assert [record["index"] for _, record in answers] == list(range(12))
     for helper in helpers:
         helper.join(timeout=10)
         assert not helper.is_alive()
@@ -53,9 +55,14 @@ def test_helpers_take_their_share_and_nothing_is_done_twice(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["leader", "over"]
 
 
-def test_a_question_whose_taker_died_is_answered_by_the_leader(tmp_path, monkeypatch):
-    monkeypatch.setattr(Crew, "patience_s", property(lambda crew: 0.2))
-    leader, dead = Crew.join(tmp_path, 10), Crew.join(tmp_path, 10)
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(crew, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(crew, "BEAT_S", 0.02)
+
+
+def test_a_question_whose_taker_died_is_answered_by_the_leader(tmp_path, impatient):
+    leader, dead = Crew.join(tmp_path), Crew.join(tmp_path)
     taken = threading.Thread(target=dead.next_question)
     taken.start()
 
@@ -66,9 +73,56 @@ def test_a_question_whose_taker_died_is_answered_by_the_leader(tmp_path, monkeyp
     assert [record["index"] for _, record in leader.play(keys(2), play)] == [0, 1]
 
 
-def test_a_helper_goes_home_when_the_leader_is_gone(tmp_path, monkeypatch):
-    monkeypatch.setattr(Crew, "patience_s", property(lambda crew: 0.1))
-    Crew.join(tmp_path, 10)
+def test_a_slow_helper_that_lives_is_waited_for(tmp_path, impatient):
+    leader, played = Crew.join(tmp_path), []
+    helping = threading.Event()
+
+    def slow(key):
+        helping.set()
+        time.sleep(3 * crew.PATIENCE_S)
+        played.append("helper")
+        return True, {"index": key.index}
+
+    def quick(key):
+        helping.wait(10)
+        played.append("leader")
+        return True, {"index": key.index}
+
+    helper = threading.Thread(target=help_out, args=(Crew.join(tmp_path), slow, Key()))
+    helper.start()
+    with leader.leading():
+        answers = leader.play(keys(2), quick)
+    helper.join(timeout=10)
+    assert [record["index"] for _, record in answers] == [0, 1]
+    assert sorted(played) == ["helper", "leader"]
+
+
+def test_what_a_helper_cannot_play_goes_back_at_once(tmp_path):
+    leader, helper = Crew.join(tmp_path), Crew.join(tmp_path)
+    tried = threading.Event()
+
+    def broken(key):
+        tried.set()
+        raise ValueError("a bug in the test function")
+
+    def help_and_fail():
+        with pytest.raises(ValueError, match="a bug"):
+            help_out(helper, broken, Key())
+
+    def play(key):
+        tried.wait(10)
+        return True, {"index": key.index}
+
+    helping = threading.Thread(target=help_and_fail)
+    helping.start()
     start = time.monotonic()
-    help_out(Crew.join(tmp_path, 10), None, Key())
+    assert [record["index"] for _, record in leader.play(keys(2), play)] == [0, 1]
+    assert time.monotonic() - start < crew.PATIENCE_S / 2
+    helping.join(timeout=10)
+
+
+def test_a_helper_goes_home_when_the_leader_is_gone(tmp_path, impatient):
+    Crew.join(tmp_path)
+    start = time.monotonic()
+    help_out(Crew.join(tmp_path), None, Key())
     assert time.monotonic() - start < 5

@@ -133,6 +133,39 @@ def test_workers_share_one_hunt(brittle):
     assert not (brittle.path / "run" / "hunts").exists()
 
 
+def test_a_hunt_ends_and_is_reported_when_a_worker_dies_in_it(brittle):
+    brittle.makeconftest("from pytest_vla.hunt import crew\ncrew.PATIENCE_S = 3")
+    brittle.makepyfile(
+        test_fatal="""
+        import os
+        import pytest_vla as vla
+        from test_reach import ReachSuite
+
+        @vla.hunt(ReachSuite(), axes="language.case", task="near", partition="calm", budget=60)
+        def test_fatal(policy, env, episode, perturbation):
+            if perturbation.level("language.case") == 2:
+                os._exit(3)
+            assert vla.rollout(policy, env, episode, perturbation)
+        """
+    )
+    result = brittle.runpytest_subprocess(
+        "test_fatal.py", "--vla-policy=oracle", "-n2", "--vla-run-dir=run", "--vla-report=page", timeout=100
+    )
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["worker 'gw?' crashed while running 'test_fatal.py::test_fatal*-hunt*"])
+    assert (brittle.path / "page" / "report.html").exists()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_a_long_hunt_says_how_far_it_is(brittle, workers):
+    brittle.makeconftest("from pytest_vla.hunt import progress\nprogress.PERIOD_S = 0")
+    result = brittle.runpytest_subprocess(
+        "test_robust.py::test_robust", "--vla-policy=oracle", "--vla-run-dir=run", "--vla-hunt-episodes=30", *workers
+    )
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["hunting in reach/near-calm: 30 of 30 episodes, 0 failed"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

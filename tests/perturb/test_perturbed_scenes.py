@@ -10,7 +10,11 @@ from pytest_vla.perturb.wrapper import perturbed
 from pytest_vla.rollout import rollout
 from pytest_vla.suite import get_suite
 
-SUITES = {"vima": ("pybullet", "rotate"), "bomb": ("mujoco", "place_stone")}
+SUITES = {
+    "vima": ("pybullet", "rotate"),
+    "bomb": ("mujoco", "place_stone"),
+    "bomb_bullet": ("pybullet", "place_stone"),
+}
 FELT_ONLY = ("object.mass", "object.friction")
 
 
@@ -31,6 +35,10 @@ def first(stage, perturbation):
     observation, _ = perturbed(env, suite, key).reset(seed=key.seed(), options={"episode": key})
     images = {name: np.array(image) for name, image in observation["images"].items()}
     return images, observation["instruction"], suite.digest(env)
+
+
+def differ(images, others):
+    return any(not np.array_equal(images[name], others[name]) for name in images)
 
 
 def scene_axes(name):
@@ -71,7 +79,7 @@ def test_a_perturbed_episode_leaves_nothing_behind(stage):
 def test_every_scene_axis_has_its_effect(stage, axis):
     images, words, digest = first(stage, "")
     others, text, state = first(stage, f"{axis}=8")
-    looks_different = any(not np.array_equal(images[name], others[name]) for name in images)
+    looks_different = differ(images, others)
     if axis == CONTRADICTION:
         assert text != words
         assert not looks_different
@@ -80,6 +88,7 @@ def test_every_scene_axis_has_its_effect(stage, axis):
         assert looks_different or state != digest
     elif axis not in FELT_ONLY:
         assert looks_different
+        assert differ(first(stage, f"{axis}=1")[0], others), "levels are not the same"
         assert text == words
     if AXES[axis].group in ("camera", "light", "appearance"):
         assert state == digest, "the physics is the same"
@@ -90,19 +99,6 @@ def test_the_oracle_still_solves_a_heavy_and_slippery_cluttered_scene(stage, lev
     suite, env, key = stage
     text = str(Perturbation.of({"object.mass": level, "object.friction": level, "layout.objects": level}))
     assert rollout(suite.oracle(env), env, key, text)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize(
-    "axis", [a for a in get_suite("bomb").axes() if AXES[a].group in ("layout", "object", "robot")]
-)
-@pytest.mark.parametrize("stage", ["bomb"], indirect=True)
-def test_every_bomb_task_stays_feasible_at_both_ends_of_every_axis_that_is_felt(stage, axis):
-    suite, env, _ = stage
-    for task in suite.tasks():
-        for level in (1, 8):
-            result = rollout(suite.oracle(env), env, suite.episode(task, "unperturbed", 0), f"{axis}={level}")
-            assert result, str(result)
 
 
 def test_contradictions_differ_from_each_other(stage):

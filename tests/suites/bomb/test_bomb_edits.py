@@ -19,7 +19,7 @@ LOOKS = {
     "light direction": replace(NEUTRAL, light=LightEdit(azimuth_deg=90, elevation_deg=-15)),
     "light brightness": replace(NEUTRAL, light=LightEdit(brightness=0.6)),
     "light colour": replace(NEUTRAL, light=LightEdit(colour=(1.0, 0.8, 0.6))),
-    "light shadow": replace(NEUTRAL, light=LightEdit(shadow=True)),
+    "light shadow": replace(NEUTRAL, light=LightEdit(shadow=0.5)),
     "image brightness": replace(NEUTRAL, image=ImageEdit(1.2)),
     "image balance": replace(NEUTRAL, image=ImageEdit(1.0, (1.1, 1.0, 0.9))),
     "table colour": replace(NEUTRAL, table_colour=(0.3, 0.2, 0.2)),
@@ -91,7 +91,7 @@ def test_blocks_stand_where_they_are_put(suite, env):
 
 def test_edits_reach_one_episode_only(suite, env):
     state, picture = seen(suite, env, None)
-    seen(suite, env, replace(PHYSICS["scale"], table_texture="marble", light=LightEdit(shadow=True)))
+    seen(suite, env, replace(PHYSICS["scale"], table_texture="marble", light=LightEdit(shadow=0.5)))
     again, same = seen(suite, env, None)
     assert again == state
     assert np.array_equal(same, picture)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from pytest_vla.suites.bomb.axes import TABLE
+from pytest_vla.suites.bomb.axes import axes
 from pytest_vla.suites.bomb.edits import NEUTRAL
 from pytest_vla.suites.bomb.partitions import PARTITIONS
 from pytest_vla.suites.bomb.tasks import TASKS
 
+from pytest_vla.perturb import AXES, MAX_LEVEL
 from pytest_vla.policies.builtin import NoopPolicy
 from pytest_vla.rollout import rollout
 
@@ -23,6 +24,18 @@ ENDS = {
     "starts near": replace(NEUTRAL, tip_start_m=(-0.2, -0.14, 0.04)),
     "starts far": replace(NEUTRAL, tip_start_m=(0.2, 0.14, 0.12)),
 }
+
+FELT = [name for name in axes() if AXES[name].group in ("layout", "object", "robot")]
+SEEN_OR_READ = [name for name in axes() if name not in FELT]
+
+
+@pytest.fixture(scope="module")
+def solved_digests(suite, env):
+    """By task, the states of an unperturbed episode that the oracle solves."""
+    oracle = suite.oracle(env)
+    results = {task: rollout(oracle, env, suite.episode(task, "unperturbed", 1)) for task in TASKS}
+    assert all(results.values())
+    return {task: result.digest for task, result in results.items()}
 
 
 def solved(suite, env, task, partition, indices) -> int:
@@ -86,16 +99,31 @@ def test_the_oracle_solves_a_hundred_episodes(suite, env, task, partition, least
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("level", [1, 8])
-@pytest.mark.parametrize("axis", [*TABLE, "robot.action_noise", "robot.delay", "robot.dropped_actions"])
-def test_every_task_stays_feasible_at_both_ends_of_every_axis(suite, env, axis, level):
+@pytest.mark.parametrize("level", [1, MAX_LEVEL])
+@pytest.mark.parametrize("axis", FELT)
+def test_at_both_ends_of_an_axis_that_is_felt_the_oracle_solves_95_of_100_episodes(suite, env, axis, level):
     oracle = suite.oracle(env)
-    for task in TASKS:
-        assert rollout(oracle, env, suite.episode(task, "unperturbed", 1, f"{axis}={level}"))
+    episodes = [suite.episode(task, "unperturbed", index, f"{axis}={level}") for task in TASKS for index in range(20)]
+    failed = [str(key) for key in episodes if not rollout(oracle, env, key)]
+    assert len(episodes) == 100
+    assert len(failed) <= 5, failed
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("axis", SEEN_OR_READ)
+def test_an_axis_that_is_only_seen_or_read_leaves_the_oracles_episodes_as_they_are(suite, env, axis, solved_digests):
+    """State by state, at both ends: whatever the oracle solves, it solves there too."""
+    oracle = suite.oracle(env)
+    for task, digest in solved_digests.items():
+        for level in (1, MAX_LEVEL):
+            result = rollout(oracle, env, suite.episode(task, "unperturbed", 1, f"{axis}={level}"))
+            assert result, str(result)
+            assert result.digest == digest
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("task", TASKS)
-def test_doing_nothing_solves_none_of_a_hundred_episodes(bomb, bomb_env, task):
-    idle = NoopPolicy(bomb.noop(bomb_env))
-    assert not any(rollout(idle, bomb_env, bomb.episode(task, "unperturbed", index)) for index in range(100))
+def test_doing_nothing_solves_none_of_a_hundred_episodes(suite, env, task):
+    idle = NoopPolicy(suite.noop(env))
+    results = [rollout(idle, env, suite.episode(task, "unperturbed", index)) for index in range(100)]
+    assert {(result.outcome, result.reason) for result in results} == {("unsolved", "step_limit")}
