@@ -41,7 +41,7 @@ def type_in(folder, line):
 def test_quick_start_is_two_commands():
     lines = commands(section(README, "Quick start"))
     assert len(lines) == 2
-    assert lines[0].startswith('pip install -c constraints.txt -e ".[all]" && pytest --vla-policy=')
+    assert lines[0].startswith('pip install -c constraints.txt -e ".[all]" && pytest --vla-suite=vima --vla-policy=')
     assert lines[1] == 'pip install -c constraints.txt -e ".[all,dev]" && pytest tests -n auto'
 
 
