@@ -8,7 +8,7 @@ as it is, reaches out of that square (`square` and `pan` do), the square grows t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from .scene import WORKSPACE_X_M, WORKSPACE_Y_M, Look, Spot, Thing
 CELL_M = 0.003125
 ROWS = round((WORKSPACE_X_M[1] - WORKSPACE_X_M[0]) / CELL_M)
 COLUMNS = round((WORKSPACE_Y_M[1] - WORKSPACE_Y_M[0]) / CELL_M)
-HOLLOW_GAP_M = 0.01
+CLEAR_GAP_M = 0.01
 
 _X = WORKSPACE_X_M[0] + (np.arange(ROWS) + 0.5) * CELL_M
 _Y = WORKSPACE_Y_M[0] + (np.arange(COLUMNS) + 0.5) * CELL_M
@@ -61,11 +61,15 @@ def free_cells(look: Look, yaw: float, things: Iterable[Thing], size: Spot) -> N
     for thing in things:
         _mark(occupied, thing)
         if hollow or OBJECTS[thing.look.shape].hollow:
-            other = OBJECTS[thing.look.shape].size_high
-            reach = max(size[0] + other[0], size[1] + other[1]) / 2 + HOLLOW_GAP_M
-            far &= np.hypot(_X[:, None] - thing.spot[0], _Y[None, :] - thing.spot[1]) > reach
+            clear_m = clear_distance(size, OBJECTS[thing.look.shape].size_high)
+            far &= np.hypot(_X[:, None] - thing.spot[0], _Y[None, :] - thing.spot[1]) > clear_m
     side_m = max(math.hypot(*size), 2 * float(np.abs(_outline(look.shape, yaw)).max()))
     return _erode(~occupied, round(side_m / CELL_M)) & far
+
+
+def clear_distance(size: Sequence[float], other: Sequence[float]) -> float:
+    """How far the centres of two nominal sizes stay apart where free cells alone would let one lie in the other."""
+    return max(size[0] + other[0], size[1] + other[1]) / 2 + CLEAR_GAP_M
 
 
 def _mark(occupied: NDArray[np.bool_], thing: Thing) -> None:

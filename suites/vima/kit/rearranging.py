@@ -11,6 +11,7 @@ from ..textures import TEXTURE_SETS
 from .draw import Draw, looks, other
 from .judge import FULL_TURN_RAD, At, StagedJudge, distance
 from .moves import Move, carry, look_of, next_goal
+from .placement import clear_distance
 from .scene import Instance, Look, Spot, TableState, Thing
 
 WITHIN_M = 0.10
@@ -47,18 +48,26 @@ def arrange(draw: Draw) -> Arrangement:
     targets = tuple(draw.put(f"object_{i}", look) for i, look in enumerate(chosen))
 
     def off_targets(thing: Thing) -> bool:
-        return all(distance(thing.spot, target.spot) > WITHIN_M for target in targets)
+        return all(distance(thing.spot, target.spot) > _off_m(thing.look, target.look) for target in targets)
 
-    starts = [draw.put_where(off_targets, target.label, target.look) for target in reversed(targets)][::-1]
+    starts: list[Thing] = []
+    for target in reversed(targets):
+        starts.insert(0, draw.put_where(off_targets, target.label, target.look))
+        draw.things.remove(target)  # its object stands elsewhere now
     if count > 1:
         return Arrangement(targets, tuple(starts), None)
     shapes = other(draw.choices.dragged, [look.shape for look in chosen])
     look = draw.distractor(looks(shapes, TEXTURE_SETS["ALL49"]))
     if draw.chance(IN_THE_WAY):
-        distractor = draw.put(DISTRACTOR, look, spot=targets[0].spot)
+        distractor = draw.put(DISTRACTOR, look, spot=targets[0].spot, yaw=targets[0].yaw)
     else:
         distractor = draw.put_where(off_targets, DISTRACTOR, look)
     return Arrangement(targets, tuple(starts), distractor)
+
+
+def _off_m(look: Look, target: Look) -> float:
+    """Clear of the target by size, and never so near that the goal is met or lost from the start."""
+    return max(clear_distance(OBJECTS[look.shape].size_high, OBJECTS[target.shape].size_high), WITHIN_M)
 
 
 def goals(things: tuple[Thing, ...], strict: bool) -> list[At]:

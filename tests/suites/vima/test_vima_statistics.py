@@ -1,14 +1,10 @@
-"""What is drawn agrees with the specification: counts, frequencies, places."""
+"""What is drawn agrees with the specification: counts and frequencies (places: test_vima_placement)."""
 
 import math
 from collections import Counter
 
-import numpy as np
 import pytest
 from pytest_vla.suites.vima.benchmark import VimaSuite
-from pytest_vla.suites.vima.kit.placement import free_cells
-from pytest_vla.suites.vima.kit.scene import Look, Thing
-from pytest_vla.suites.vima.meshes import footprint_polygon
 from pytest_vla.suites.vima.tasks import TASKS
 from scipy import stats
 
@@ -137,52 +133,3 @@ def test_frequencies_agree_with_the_specification(task):
 @pytest.mark.parametrize(("task", "partition"), CELLS)
 def test_frequencies_of_every_cell_agree_with_the_specification(task, partition):
     check_cell(task, partition, 1000)
-
-
-def test_objects_do_not_overlap_where_they_are_placed_freely():
-    for instance in instances("visual_manipulation", "train", 100) + instances("twist", "train", 100):
-        for i, one in enumerate(instance.things):
-            for other in instance.things[:i]:
-                assert separated(one, other), (one, other)
-
-
-def outline(thing):
-    cos, sin = math.cos(thing.yaw), math.sin(thing.yaw)
-    return footprint_polygon(thing.look.shape) @ np.array([[cos, sin], [-sin, cos]]) + thing.spot
-
-
-def separated(one, other):
-    """Whether some line keeps two convex outlines apart."""
-    a, b = outline(one), outline(other)
-    for polygon in (a, b):
-        edges = np.roll(polygon, -1, axis=0) - polygon
-        for normal in np.stack([edges[:, 1], -edges[:, 0]], axis=1):
-            if (a @ normal).max() < (b @ normal).min() or (b @ normal).max() < (a @ normal).min():
-                return True
-    return False
-
-
-def test_a_free_place_is_uniform_over_all_free_places():
-    thing = Thing("base", Look("container", "red"), (0.5, 0.1))
-    free = free_cells(Look("block", "blue"), 0.0, [thing], (0.07, 0.07))
-    rng = np.random.default_rng(0)
-    from pytest_vla.suites.vima.kit.placement import draw_spot
-
-    spots = np.array([draw_spot(rng, free) for _ in range(2000)])
-    rows, columns = np.nonzero(free)
-    assert stats.ks_2samp(spots[:, 0], 0.25 + (rows + 0.5) * 0.003125).pvalue > ALPHA
-    assert stats.ks_2samp(spots[:, 1], -0.5 + (columns + 0.5) * 0.003125).pvalue > ALPHA
-    near = np.abs(spots - (0.5, 0.1)).max(axis=1)
-    assert near.min() > 0.0777 + 0.0495 - 0.004  # half the container, half the square around the block
-
-
-def test_a_full_table_says_that_there_is_no_room():
-    from pytest_vla.suites.vima.kit.placement import NoRoom, free_spot
-
-    rows = [
-        Thing(f"{x}{y}", Look("container", "red"), (x, y))
-        for x in (0.33, 0.5, 0.67)
-        for y in np.arange(-0.5, 0.6, 0.15)
-    ]
-    with pytest.raises(NoRoom):
-        free_spot(np.random.default_rng(0), Look("bowl", "red"), 0.0, rows)
