@@ -39,7 +39,7 @@ def test_a_damaged_policy_fails_the_gate(tmp_path: Path) -> None:
     checkpoint = torch.load(POLICY, weights_only=True)
     torch.manual_seed(0)
     for name, weight in checkpoint["state_dict"].items():
-        checkpoint["state_dict"][name] = weight + 0.5 * weight.std(correction=0) * torch.randn_like(weight)
+        checkpoint["state_dict"][name] = weight + weight.std(correction=0) * torch.randn_like(weight)
     torch.save(checkpoint, tmp_path / "damaged.pt")
     result = gate(tmp_path / "damaged.pt", tmp_path)
     assert result.returncode == 1, result.stdout + result.stderr
