@@ -10,10 +10,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-REPOSITORY = Path(__file__).parents[1]
 TYPED = (
-    "pytest --vla-suite=vima --vla-policy=fixtures/policies/vima_cross.pt --vla-gate "
-    "--vla-task=visual_manipulation,rotate,scene_understanding,same_texture,novel_adj_and_noun -n 2"
+    "pytest --vla-policy=oracle --vla-suite=vima "
+    "--vla-task=visual_manipulation,rotate,sweep_without_exceeding,follow_order --vla-episodes=5 -n 2"
 )
 COLUMNS = 104
 
@@ -21,9 +20,9 @@ COLUMNS = 104
 def main() -> None:
     environment = {**os.environ, "COLUMNS": str(COLUMNS), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     with tempfile.TemporaryDirectory() as folder:
-        command = TYPED + f" --color=yes -p no:cacheprovider --vla-run-dir={folder}/runs/cross"
-        result = subprocess.run(command, shell=True, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
-        output = result.stdout.replace(f"{folder}/", "").replace(str(REPOSITORY), "~/robot")
+        command = TYPED + " --color=yes -p no:cacheprovider --vla-run-dir=runs/oracle"
+        result = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
+        output = result.stdout.replace(folder, "~/robot")
     output = re.sub(r"^plugins: .*\n", "", output, flags=re.MULTILINE)
     console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"))  # noqa: SIM115
     console.print(Text.from_ansi(f"$ {TYPED}\n{output}"))
