@@ -38,6 +38,8 @@ def add_train_commands(commands: Any) -> None:
 def _record(options: argparse.Namespace) -> int:
     import pytest
 
+    from pytest_vla.suite import SuiteError, get_suite
+
     arguments = [
         f"--vla-suite={options.suite}",
         f"--vla-policy={options.policy}",
@@ -52,7 +54,11 @@ def _record(options: argparse.Namespace) -> int:
     for name, value in (("partition", options.partition), ("task", options.task), ("record-cameras", options.cameras)):
         if value:
             arguments.append(f"--vla-{name}={value}")
-    return int(pytest.main(arguments))
+    try:  # a shipped suite runs by its own file, whatever tests lie around here
+        test_file = get_suite(options.suite).test_file
+    except SuiteError:  # perhaps one of the user's, which pytest will find
+        test_file = None
+    return int(pytest.main([*arguments, str(test_file)] if test_file else arguments))
 
 
 def _train(options: argparse.Namespace) -> int:

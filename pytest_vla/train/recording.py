@@ -60,7 +60,7 @@ class Recording:
 
         def on_result(result: Result) -> None:
             around.on_result(result)
-            if result.outcome == "solved" and take.done:
+            if result.outcome == "solved" and take.done and result.episode.suite in self.settings.suite:
                 self._keep(take, result)
 
         token = surroundings.set(replace(around, on_step=on_step, on_result=on_result))

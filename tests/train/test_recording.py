@@ -50,6 +50,15 @@ def test_only_solved_episodes_are_kept(pytester: pytest.Pytester) -> None:
     assert not (pytester.path / "demos" / "meta").exists()
 
 
+def test_benchmarks_that_lie_around_are_not_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test_mine.py").write_text(
+        "import pytest_vla as vla\n\n\n@vla.benchmark('vima')\ndef test_mine(): 1 / 0\n"
+    )
+    assert record(tmp_path / "demos", "--episodes=1") == 0
+    assert len(list(read_dataset(tmp_path / "demos"))) == 2
+
+
 def test_recorded_actions_solve_the_episode_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pytest_vla.suite import get_suite
 
