@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,5 +65,10 @@ def _record(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace) -> int:
     from pytest_vla.train.loop import TrainConfig, train
 
-    train(TrainConfig.read(options.config, data=options.data, output=options.out), resume=options.resume)
+    config = TrainConfig.read(options.config, data=options.data, output=options.out)
+    try:
+        train(config, resume=options.resume)
+    except KeyboardInterrupt:
+        print("interrupted: the same command with --resume goes on from the last save", file=sys.stderr)
+        return 130
     return 0

@@ -56,17 +56,21 @@ class TrainConfig:
         for name in table:
             if name not in known:
                 raise TrainError(unknown("entry", name, known, f"in {path}"))
-        for name in ("policy", "data", "output"):
-            if name not in table and not (name != "policy" and locals()[name]):
+        for name, given in (("policy", None), ("data", data), ("output", output)):
+            if name not in table and given is None:
                 raise TrainError(f"{path} does not say '{name}'")
-        kinds = {item.name: type(item.default) for item in fields(cls) if item.type in ("int", "float")}
-        for name, kind in kinds.items():
-            value = table.get(name, 1)
-            if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)) or value < 0:
-                raise TrainError(f"{path}: {name} must be a number, 0 or more, got {value!r}")
+        for item in fields(cls):
+            if item.type in ("int", "float") and item.name in table:
+                _check_number(path, item.name, table[item.name], whole=item.type == "int")
         table["data"] = data or path.parent / table["data"]
         table["output"] = output or path.parent / table["output"]
         return cls(**table)
+
+
+def _check_number(path: Path, name: str, value: Any, *, whole: bool) -> None:
+    least = 1 if name in ("steps", "batch", "threads", "save_every") else 0
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)) or value < least:
+        raise TrainError(f"{path}: {name} must be a {'whole ' if whole else ''}number, {least} or more, got {value!r}")
 
 
 def train(config: TrainConfig, *, resume: bool = False, say: Callable[[str], None] = print) -> Path:
@@ -78,6 +82,7 @@ def train(config: TrainConfig, *, resume: bool = False, say: Callable[[str], Non
     torch.set_num_threads(config.threads)
     torch.manual_seed(config.seed)
     model = _model(config)
+    config.output.parent.mkdir(parents=True, exist_ok=True)  # now, not after the last step
     training, validation = _examples(config, model, say)
     weights = sum(parameter.numel() for parameter in model.parameters())
     say(f"{len(training)} examples to train on, {len(validation)} to validate with; {weights / 1e6:.2f} M weights")
@@ -155,9 +160,8 @@ class _Run:
                 recent = _Means()
             if self.step % self.config.save_every == 0 and self.step < self.config.steps:
                 self.save()
-                self.say(f"validation: {self._validate()}")
-        if self.validation:
-            self.say(f"validation: {self._validate()}")
+                self._validate()
+        self._validate()
 
     def averaged(self) -> Any:
         """The model with the mean of its last weights."""
@@ -168,7 +172,6 @@ class _Run:
     def save(self) -> None:
         import torch
 
-        self.saved.parent.mkdir(parents=True, exist_ok=True)
         content = {
             "step": self.step,
             "model": self.model.state_dict(),
@@ -236,10 +239,12 @@ class _Run:
         done = (self.step - config.warmup) / max(config.steps - config.warmup, 1)
         return config.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
-    def _validate(self) -> _Means:
-        """What the averaged weights make of episodes that are not trained on."""
+    def _validate(self) -> None:
+        """Say what the averaged weights make of episodes that are not trained on, if there are any."""
         import torch
 
+        if not self.validation:
+            return
         means, size = _Means(), self.config.batch
         now = {name: value.clone() for name, value in self.model.state_dict().items()}
         self.averaged()
@@ -248,7 +253,7 @@ class _Run:
                 loss, said = self.model.loss(self.collate(self.validation[start : start + size]))
                 means.add({"loss": loss.item(), **said})
         self.model.load_state_dict(now)
-        return means
+        self.say(f"validation: {means}")
 
 
 class _Means:

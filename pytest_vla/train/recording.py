@@ -39,7 +39,7 @@ class Recording:
             return
         if len(settings.suite) != 1:
             raise pytest.UsageError("--vla-record makes a dataset of one suite: add --vla-suite=NAME")
-        if folder.exists() and any(entry.name != "run" for entry in folder.iterdir()):
+        if folder.exists() and any(folder.iterdir()):
             raise pytest.UsageError(f"--vla-record: '{folder}' is not empty; name a new folder")
         try:
             import pytest_vla.train.dataset  # noqa: F401
@@ -75,8 +75,15 @@ class Recording:
             return
         from pytest_vla.train.dataset import Packed, write_dataset
 
-        paths = sorted(self.parts.glob("*.parquet"), key=self._place)
         suite = get_suite(self.settings.suite[0])
+        places = {cell: place for place, cell in enumerate(suite.cells())}
+
+        def place(path: Path) -> tuple[int, int]:
+            """Cells in the suite's order, episodes by their index."""
+            task, partition, index = path.stem.split("@")
+            return places[task, partition], int(index)
+
+        paths = sorted(self.parts.glob("*.parquet"), key=place)
         if paths:
             count = write_dataset(self.folder, map(Packed.load, paths), suite.control_hz)
             self.said = f"{count} demonstrations in {self.folder}"
@@ -91,12 +98,6 @@ class Recording:
         from pytest_vla.train.dataset import Packed
 
         Packed.of(take.demonstration(result)).save(self.parts / _file_name(result.episode))
-
-    def _place(self, path: Path) -> tuple[int, int]:
-        """Cells in the suite's order, episodes by their index."""
-        cells = [f"{task}@{partition}" for task, partition in get_suite(self.settings.suite[0]).cells()]
-        cell, _, index = path.stem.rpartition("@")
-        return cells.index(cell), int(index)
 
 
 def _file_name(episode: EpisodeKey) -> str:

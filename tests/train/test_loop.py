@@ -94,6 +94,10 @@ def test_an_interrupted_training_ends_up_the_same(data: Path, monkeypatch: pytes
     assert torch.equal(weights(whole), weights(parts))
 
 
+def test_the_checkpoints_folder_is_made_before_the_first_step(data: Path) -> None:
+    assert train(config(data, "new/folder/policy.pt", steps=1)).is_file()
+
+
 def test_nothing_to_resume_is_said(data: Path) -> None:
     with pytest.raises(TrainError, match="nothing to resume"):
         train(config(data), resume=True)
@@ -110,7 +114,8 @@ def test_a_loss_that_is_no_number_stops_the_training(data: Path, monkeypatch: py
     [
         ("polic = 1", "did you mean 'policy'"),
         ("policy = 'a:B'", "does not say 'data'"),
-        ("policy = 'a:B'\ndata = 'd'\noutput = 'o'\nsteps = 'many'", "steps must be a number"),
+        ("policy = 'a:B'\ndata = 'd'\noutput = 'o'\nsteps = 'many'", "steps must be a whole number"),
+        ("policy = 'a:B'\ndata = 'd'\noutput = 'o'\nbatch = 0", "1 or more"),
         ("policy = ", "bad.toml"),
         ("policy = 'json:loads'\ndata = 'd'\noutput = 'o'", "cannot be trained"),
         (f"policy = '{OURS}'\ndata = 'd'\noutput = 'o'", "pytest-vla record"),
