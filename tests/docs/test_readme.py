@@ -89,3 +89,15 @@ def test_links_between_the_docs_lead_somewhere():
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.slow
+def test_the_training_page_runs_as_pasted(tmp_path):
+    text = (REPOSITORY / "docs" / "train.md").read_text()
+    write_examples(text, tmp_path)
+    (settings,) = blocks(text, "toml")
+    (tmp_path / "my_policy.toml").write_text(settings)
+    _, record, train, run = commands(text)
+    assert type_in(tmp_path, record.replace("--episodes=100", "--episodes=1")).returncode == 0
+    assert type_in(tmp_path, train).returncode == 0
+    assert " 0 errors" in type_in(tmp_path, f"{run} --vla-task=rotate --vla-episodes=1").stdout
