@@ -12,7 +12,7 @@ from pytest_vla.suites.vima.objects import OBJECTS
 
 # Sizes that are known better than to the camera pixel of the measurement.
 EXACT_SIZE_M = {"block": (0.07, 0.07), "shorter block": (0.07, 0.07), "small block": (0.03, 0.03), "line": (0.25, 0.04)}
-PAINTED = {"three-sided rectangle", "line"}
+PAINTED = ("three-sided rectangle", "line")
 WITH_PARTS = [name for name in OBJECTS if name not in PAINTED]
 # 2 for each closed component without a hole, 0 for each with one.
 EULER = {"pallet": 16, "pan": 2, "stand": 8} | dict.fromkeys(
