@@ -183,20 +183,19 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[str, str, Any] | None:
-    """Solved, unsolved and error are categories of their own; the progress line stands in for letters."""
+    """Solved is pytest's passed, unsolved and error are categories of their own; the progress line replaces letters."""
     record = getattr(report, "vla", None)
-    if record is None:
-        return None
-    outcome = record["outcome"] if report.failed or record["outcome"] == "solved" else "passed"
-    if report.failed and outcome == "solved":
-        return None  # solved, but the test asserted something more
+    if record is None or (report.failed and record["outcome"] == "solved"):
+        return None  # not an episode; or solved, but the test asserted something more
+    if report.failed:
+        category, letter, color = record["outcome"], *{"unsolved": ("u", "yellow")}.get(record["outcome"], ("E", "red"))
+    else:
+        category, letter, color = "passed", ".", "green"
     recorder = config.stash.get(RECORDER, None)
     if recorder is not None and recorder.live.active:
-        return outcome, "", ""
-    letter, color = {"solved": (".", "green"), "passed": (".", "green"), "unsolved": ("u", "yellow")}.get(
-        outcome, ("E", "red")
-    )
-    return outcome, letter, (outcome.upper(), {color: True})
+        return category, "", ""
+    word = "SOLVED" if record["outcome"] == "solved" else category.upper()
+    return category, letter, (word, {color: True})
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -67,20 +67,20 @@ def captioned(picture: Image, caption: Caption) -> Image:
     picture = _resize(picture, min(factor, MOST_WIDTH_PX / picture.width))
     width = picture.width
     size = max(13, round(width * LETTER))
-    font, line_px, margin = _font(size), round(1.35 * size), size // 2
-    lines = wrap(caption.instruction, width - 2 * margin, font)[:2]
+    letters, line_px, margin = font(size), round(1.35 * size), size // 2
+    lines = wrap(caption.instruction, width - 2 * margin, letters)[:2]
     bar = line_px * (3 + bool(caption.perturbation)) + 2 * margin
     frame = Image.new("RGB", (width - width % 2, (picture.height + bar) // 2 * 2), PAPER)
     frame.paste(picture, (0, 0))
     draw = ImageDraw.Draw(frame)
     top = picture.height + margin
     for line in [*lines, *[""] * (2 - len(lines))]:
-        draw.text((margin, top), line, INK, font)
+        draw.text((margin, top), line, INK, letters)
         top += line_px
     mark = MARKS["solved"] if caption.success else MARKS["unsolved"] if caption.ending else FAINT
-    draw.text((margin, top), caption.facts, mark, font)
+    draw.text((margin, top), caption.facts, mark, letters)
     if caption.perturbation:
-        draw.text((margin, top + line_px), caption.perturbation, FAINT, font)
+        draw.text((margin, top + line_px), caption.perturbation, FAINT, letters)
     return frame
 
 
@@ -97,11 +97,11 @@ def strip(pictures: Sequence[Image]) -> Image:
     return sheet
 
 
-def wrap(text: str, width: int, font: FreeTypeFont | ImageFont) -> list[str]:
+def wrap(text: str, width: int, letters: FreeTypeFont | ImageFont) -> list[str]:
     """The text in lines that fit the width; a word that is too long by itself is left so."""
     lines: list[str] = []
     for word in text.split():
-        if lines and font.getlength(f"{lines[-1]} {word}") <= width:
+        if lines and letters.getlength(f"{lines[-1]} {word}") <= width:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
@@ -132,7 +132,8 @@ def _resize(picture: Image, factor: float) -> Image:
 
 
 @cache
-def _font(size: int) -> FreeTypeFont | ImageFont:
+def font(size: int) -> FreeTypeFont | ImageFont:
+    """The letters of all our pictures."""
     from PIL import ImageFont
 
     return ImageFont.load_default(size)

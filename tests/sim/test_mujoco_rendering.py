@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -52,10 +55,18 @@ print(backend(), stage.picture(world.snapshot(), "c").max() > 0)
 
 
 @pytest.fixture(autouse=True)
-def no_memory():
+def no_memory(monkeypatch):
     """What one test finds out about the machine is nothing another may rely on."""
+    monkeypatch.delenv("PYOPENGL_PLATFORM", raising=False)  # set by whichever GL was loaded first
+    renderers.problem.cache_clear()
     yield
     backend.cache_clear()
+
+
+def alone(check: Callable[..., None], *args: object) -> None:
+    """Run a check in a process of its own: PyOpenGL knows one platform for the life of a process."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        pool.submit(check, *args).result()
 
 
 def need(renderer: str) -> None:
@@ -85,6 +96,10 @@ def drawn_elsewhere(**environment: str) -> str:
 @pytest.mark.parametrize("shadows", [False, True])
 def test_the_ray_caster_shows_what_gl_shows(renderer, shadows):
     need(renderer)
+    alone(rays_show_what_gl_shows, renderer, shadows)
+
+
+def rays_show_what_gl_shows(renderer, shadows):
     one, two = MujocoStage(128, 128, renderer), MujocoStage(128, 128, "rays")
     snapshot = scene().snapshot()
     gl, rays = (stage.picture(snapshot, "front", shadows=shadows).astype(int) for stage in (one, two))
@@ -98,6 +113,10 @@ def test_the_ray_caster_shows_what_gl_shows(renderer, shadows):
 @pytest.mark.parametrize("renderer", [*GL, "rays"])
 def test_pictures_depend_on_the_snapshot_alone(renderer):
     need(renderer)
+    alone(pictures_depend_on_the_snapshot_alone, renderer)
+
+
+def pictures_depend_on_the_snapshot_alone(renderer):
     stage = MujocoStage(64, 64, renderer)
     early, other, faded = scene(), scene(0.3), scene(tiles=TILES // 2)
     before = early.snapshot()

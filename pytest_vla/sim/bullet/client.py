@@ -1,0 +1,30 @@
+"""One connection to PyBullet."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+
+class BulletError(Exception):
+    """The simulator was asked for something it cannot do."""
+
+
+class Client:
+    """One PyBullet connection with a lifetime. PyBullet is imported here, when the first client is made."""
+
+    def __init__(self) -> None:
+        import pybullet
+
+        self.p: Any = pybullet
+        self.id: int = pybullet.connect(pybullet.DIRECT)
+        if self.id < 0:
+            raise BulletError("PyBullet gave no client; a process can hold 1024, close the ones not in use")
+        self.folder = tempfile.TemporaryDirectory(prefix="pytest_vla_")
+
+    def close(self) -> None:
+        """End the client; closing twice is harmless."""
+        if self.id >= 0:
+            self.p.disconnect(physicsClientId=self.id)
+            self.id = -1
+            self.folder.cleanup()
