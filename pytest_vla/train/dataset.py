@@ -31,6 +31,7 @@ except ImportError:
 FORMAT = "v3.0"
 EPISODES_PER_FILE = 500
 FILES_PER_CHUNK = 1000
+KEY = ("suite", "task", "partition", "index", "perturbation", "repeat")  # which episode it was
 VECTORS = ("observation.state", "action")
 IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
@@ -45,7 +46,7 @@ class Packed:
 
     @classmethod
     def of(cls, demonstration: Demonstration) -> Packed:
-        about = {name: getattr(demonstration, name) for name in ("suite", "task", "partition", "index", "instruction")}
+        about = {name: getattr(demonstration, name) for name in (*KEY, "instruction")}
         prompt = pa.Table.from_pylist([_packed(demonstration.prompt)])
         return cls(_rows(demonstration), prompt, {**about, "features": _features(demonstration)})
 
@@ -56,9 +57,14 @@ class Packed:
 
     @classmethod
     def load(cls, path: Path) -> Packed:
-        rows = pq.read_table(path)
-        about = json.loads(rows.schema.metadata[b"about"])
-        return cls(rows.replace_schema_metadata(None), pq.read_table(path.with_suffix(".prompt")), about)
+        rows = pq.read_table(path).replace_schema_metadata(None)
+        return cls(rows, pq.read_table(path.with_suffix(".prompt")), read_about(path))
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """What a saved episode says of itself."""
+    about: dict[str, Any] = json.loads(pq.read_schema(path).metadata[b"about"])
+    return about
 
 
 def write_dataset(folder: Path, episodes: Iterable[Packed], fps: float) -> int:
@@ -139,7 +145,7 @@ class _Writer:
                 "data/file_index": file,
                 "meta/episodes/chunk_index": 0,
                 "meta/episodes/file_index": 0,
-                **{f"vla/{name}": about[name] for name in ("suite", "task", "partition", "index")},
+                **{f"vla/{name}": about[name] for name in KEY},
             }
         )
         self.frames += length
@@ -229,10 +235,7 @@ def _demonstration(
 
     state = names.get("observation.state", ())
     return Demonstration(
-        suite=episode["vla/suite"],
-        task=episode["vla/task"],
-        partition=episode["vla/partition"],
-        index=episode["vla/index"],
+        **{name: episode[f"vla/{name}"] for name in KEY if f"vla/{name}" in episode},
         instruction=episode["tasks"][0],
         images=images("images"),
         segmentation=images("segmentation"),

@@ -34,6 +34,8 @@ class Demonstration:
     action: NDArray[np.float32]
     action_names: tuple[str, ...]
     prompt: Any = None  # the plain tree that a policy would get, or None
+    perturbation: str = ""
+    repeat: int = 0
 
     def __len__(self) -> int:
         return len(self.action)
@@ -71,6 +73,8 @@ class Take:
             action=np.stack([np.concatenate(list(action.values())) for action in self.done]),
             action_names=component_names(self.done[0]),
             prompt=None if self.prompt is None else plain(self.prompt),
+            perturbation=key.perturbation,
+            repeat=key.repeat,
         )
 
     def _part(self, observation: Mapping[str, Any], part: str) -> dict[str, Array]:

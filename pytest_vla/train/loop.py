@@ -114,6 +114,8 @@ def _examples(config: TrainConfig, model: Any, say: Callable[[str], None]) -> tu
     for number, demonstration in enumerate(read_dataset(config.data)):
         into = validation if number % VALIDATE_EVERY_EPISODES == VALIDATE_EVERY_EPISODES - 1 else training
         into.extend(model.examples(demonstration))
+        if (number + 1) * 10 // total > number * 10 // total:
+            say(f"{number + 1} of {total} read")
     if not training:
         raise TrainError(f"{config.data} holds no example that {config.policy} could learn from")
     return training, validation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +17,7 @@ from pytest_vla.suite import get_suite
 from pytest_vla.train.errors import DatasetError
 
 if TYPE_CHECKING:
-    from pytest_vla.episode import EpisodeKey, Result
+    from pytest_vla.episode import Result
     from pytest_vla.options import Settings
 
 PARTS = ".parts"  # episodes that are not put together yet, each in files of its own: workers write side by side
@@ -73,15 +74,17 @@ class Recording:
         """Put the dataset together from what was solved, however the run ended."""
         if self.worker:
             return
-        from pytest_vla.train.dataset import Packed, write_dataset
+        from pytest_vla.train.dataset import Packed, read_about, write_dataset
 
         suite = get_suite(self.settings.suite[0])
         places = {cell: place for place, cell in enumerate(suite.cells())}
 
-        def place(path: Path) -> tuple[int, int]:
-            """Cells in the suite's order, episodes by their index."""
-            task, partition, index = path.stem.split("@")
-            return places[task, partition], int(index)
+        def place(path: Path) -> tuple[Any, ...]:
+            """Cells in the suite's order, episodes by their index, unperturbed ones first."""
+            about = read_about(path)
+            return places[about["task"], about["partition"]], *(
+                about[name] for name in ("index", "perturbation", "repeat")
+            )
 
         paths = sorted(self.parts.glob("*.parquet"), key=place)
         if paths:
@@ -97,8 +100,5 @@ class Recording:
     def _keep(self, take: Any, result: Result) -> None:
         from pytest_vla.train.dataset import Packed
 
-        Packed.of(take.demonstration(result)).save(self.parts / _file_name(result.episode))
-
-
-def _file_name(episode: EpisodeKey) -> str:
-    return f"{episode.task}@{episode.partition}@{episode.index}.parquet"
+        name = hashlib.blake2b(str(result.episode).encode(), digest_size=16).hexdigest()
+        Packed.of(take.demonstration(result)).save(self.parts / f"{name}.parquet")

@@ -103,3 +103,19 @@ def test_an_interrupted_recording_keeps_what_it_has(pytester: pytest.Pytester) -
     pytester.runpytest_subprocess(*options, "--vla-policy=oracle", "--vla-record=demos", "-p", "ctrl_c")
     info = json.loads((pytester.path / "demos" / "meta" / "info.json").read_text())
     assert info["total_episodes"] == 2
+
+
+def test_perturbed_episodes_and_repeats_are_kept_apart(pytester: pytest.Pytester) -> None:
+    options = ["--vla-suite=vima", "--vla-task=rotate", "--vla-partition=train", "--vla-episodes=2", "--vla-repeat=2"]
+    perturbed = "--vla-perturb=light.brightness=8"
+    result = pytester.runpytest_subprocess(*options, perturbed, "--vla-policy=oracle", "--vla-record=demos", "-n", "2")
+    assert result.ret == 0
+    read = list(read_dataset(pytester.path / "demos"))
+    assert [(d.index, d.perturbation, d.repeat) for d in read] == [
+        (index, perturbation, repeat)
+        for index in range(2)
+        for perturbation in ("", "light.brightness=8")
+        for repeat in range(2)
+    ]
+    plain, dark = (read[place].images["top"].mean() for place in (0, 2))
+    assert dark < plain
