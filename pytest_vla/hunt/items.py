@@ -220,6 +220,7 @@ def describe(
 ) -> dict[str, Any]:
     """A hunt as one line of the run file, with its probes to be written beside it."""
     from pytest_vla.hunt.brittleness import brittleness
+    from pytest_vla.hunt.space import active, severity
 
     space = outcome.space
     return {
@@ -241,7 +242,7 @@ def describe(
                 "index": cause.seed,
                 "shrink_episodes": cause.shrink_episodes,
             }
-            for cause in outcome.causes
+            for cause in sorted(outcome.causes, key=lambda cause: (len(active(cause.point)), severity(cause.point)))
         ],
         "map": brittleness(outcome),
         "probes": records,

@@ -27,7 +27,7 @@ def cause_lines(report: Report, run_file: str | None = None) -> list[str]:
     tested = report["tested"]
     count = len(report["causes"])
     lines = [
-        f"{where}: {count or 'no'} cause{'' if count == 1 else 's'} of failure in {report['episodes']} episodes "
+        f"{where}: {_counted(count, 'cause') if count else 'no causes'} of failure in {report['episodes']} episodes "
         f"(control: {solved} of {controls} solved)"
     ]
     for cause in report["causes"]:
@@ -47,11 +47,10 @@ def cause_lines(report: Report, run_file: str | None = None) -> list[str]:
         f"once and {tested['severity']} levels in all; {tested['pairs']:.0%} of the pairs of levels were seen solved"
     )
     if report["overloads"]:
-        lines.append(
-            f"  {report['overloads']} failures took more than three axes at once: too much, rather than a cause"
-        )
+        failures = _counted(report["overloads"], "failure")
+        lines.append(f"  {failures} took more than three axes at once: too much, rather than a cause")
     if report["errors"]:
-        lines.append(f"  {report['errors']} episodes ended in an error and say nothing about the policy")
+        lines.append(f"  not counted: {_counted(report['errors'], 'episode')} ended in an error")
     return lines
 
 
@@ -78,7 +77,11 @@ def _entry(name: str, entry: dict[str, Any] | None) -> str:
     if not entry["episodes"]:
         return "not seen"
     reach = f"up to level {entry['holds_to']}" if AXES[name].ordered else f"to {entry['seen']} of {MAX_LEVEL}"
-    return f"robust {reach} in {entry['episodes']} episodes"
+    return f"robust {reach} in {_counted(entry['episodes'], 'episode')}"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _failure_interval(failed: int, asked: int) -> tuple[float, float]:

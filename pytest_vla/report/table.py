@@ -107,6 +107,8 @@ def render_table(rows: Sequence[tuple[str, ...]], totals: Sequence[tuple[str, ..
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    fold = max(28, width // 3)
+    rows, totals = ([(row[0], _folded(row[1], fold), *row[2:]) for row in block] for block in (rows, totals))
     for number, title in enumerate(("suite/task", "partition", "success", "95% CI", "n", "errors")):
         numbers = number >= 2  # in a narrow window names are cut, numbers never
         longest = max(len(row[number]) for row in [(title,) * 6, *rows, *totals])
@@ -124,6 +126,13 @@ def render_table(rows: Sequence[tuple[str, ...]], totals: Sequence[tuple[str, ..
     )
     console.print(table)
     return console.file.getvalue().rstrip("\n")  # type: ignore[attr-defined, no-any-return]
+
+
+def _folded(name: str, width: int) -> str:
+    """A partition with many axes off neutral, in lines that leave room for the numbers."""
+    from textwrap import wrap
+
+    return name if len(name) <= width else "\n".join(wrap(name.replace(",", ", "), width, break_long_words=False))
 
 
 def replay_command(run_file: str, record: Record) -> str:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pytest_vla.report.live import PrefixRate
 from pytest_vla.report.runfile import Run, RunFileError, RunWriter, key_of, merge_runs, read_run, write_run
-from pytest_vla.report.table import Tally, format_tally, partition_rows, replay_command, summary_rows
+from pytest_vla.report.table import Tally, format_tally, partition_rows, replay_command, summary_lines, summary_rows
 
 FIRST = {"type": "run", "policy": {"text": "p", "digest": "d"}}
 
@@ -95,3 +95,12 @@ def test_the_replay_command_can_be_pasted_into_a_shell():
     record = episode(3, perturbation="camera.yaw=3")
     assert replay_command("my runs/run.jsonl", record) == "pytest-vla replay 'my runs/run.jsonl' s/t-p-03-camera.yaw=3"
     assert key_of(record) == ("s", "t", "p", 3, "camera.yaw=3", 0)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_many_axes_off_neutral_leave_room_for_the_numbers(width):
+    axes = ",".join(f"camera.axis{number}={number}" for number in range(20))
+    records = [episode(index, perturbation=axes) for index in range(40)]
+    lines = summary_lines(records, "run.jsonl", None, width, False)
+    assert sum("100.0%  " in line and "[91, 100]" in line for line in lines) == 1
+    assert all(f"camera.axis{number}={number}" in "\n".join(lines) for number in range(20))
