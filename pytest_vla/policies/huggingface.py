@@ -14,6 +14,7 @@ from pytest_vla.policies.lerobot import read_config
 
 TRUST = "PYTEST_VLA_TRUST_REMOTE_CODE"
 UNNORM_KEY = "PYTEST_VLA_UNNORM_KEY"
+AUTO_CLASSES = ("AutoModelForVision2Seq", "AutoModelForImageTextToText")  # before transformers 5, and since
 PROMPT = "In: What action should the robot take to {instruction}?\nOut:"
 
 
@@ -52,14 +53,27 @@ def load_folder(folder: Path) -> HuggingFacePolicy:
     try:
         import transformers
     except ImportError:
-        raise PolicyError(f"'{folder}' is a Hugging Face model: pip install transformers") from None
-    auto = getattr(transformers, "AutoModelForVision2Seq", None) or transformers.AutoModelForImageTextToText
+        install = 'pip install "pytest-vla[huggingface]"'
+        raise PolicyError(f"'{folder}' is a Hugging Face model: {install}") from None
     try:
         processor = transformers.AutoProcessor.from_pretrained(folder, trust_remote_code=own_code)
-        model = auto.from_pretrained(folder, trust_remote_code=own_code, torch_dtype="auto")
+        options = {} if own_code else {"trust_remote_code": False}
+        model = _model_class(config, folder).from_pretrained(folder, torch_dtype="auto", **options)
     except Exception as error:
         raise PolicyError(f"transformers cannot load '{folder}': {type(error).__name__}: {error}") from error
     if not callable(getattr(model, "predict_action", None)):
         raise PolicyError(f"the model in '{folder}' has no predict_action(); wrap it in a MODULE:FACTORY instead")
     model.eval()
     return HuggingFacePolicy(model, processor, os.environ.get(UNNORM_KEY))
+
+
+def _model_class(config: dict[str, Any], folder: Path) -> Any:
+    """The class that the folder's own code has for such models, or transformers' own."""
+    import transformers
+    from transformers.dynamic_module_utils import get_class_from_dynamic_module
+
+    own = config.get("auto_map") or {}
+    name = next((name for name in AUTO_CLASSES if name in own), None)
+    if name is not None:
+        return get_class_from_dynamic_module(own[name], folder)
+    return next(auto for name in AUTO_CLASSES if (auto := getattr(transformers, name, None)) is not None)

@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("lerobot")
 torch = pytest.importorskip("torch")
 
-from pytest_vla.cli import main
-from pytest_vla.policies.lerobot import load_folder
+from pytest_vla.cli import main  # noqa: E402
+from pytest_vla.policies.lerobot import load_folder  # noqa: E402
 
 CHUNK, EXECUTED = 10, 5
 
@@ -30,7 +30,11 @@ def act(tmp_path_factory: pytest.TempPathFactory) -> Path:
         output_features={"action": PolicyFeature(type=FeatureType.ACTION, shape=(4,))},
         chunk_size=CHUNK,
         n_action_steps=EXECUTED,
-        **{"dim_model": 64, "n_heads": 4, "dim_feedforward": 128, "n_encoder_layers": 1, "n_decoder_layers": 1},
+        dim_model=64,
+        n_heads=4,
+        dim_feedforward=128,
+        n_encoder_layers=1,
+        n_decoder_layers=1,
         use_vae=False,
         pretrained_backbone_weights=None,
         device="cpu",

@@ -154,46 +154,84 @@ def test_a_changed_folder_has_another_digest(lerobot):
 
 
 @pytest.fixture
-def openvla(tmp_path, monkeypatch):
-    """A folder in OpenVLA's style, and a stand-in for transformers."""
-    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["OpenVLA"], "auto_map": {"AutoModel": "code"}}))
+def openvla(torch, tmp_path, monkeypatch):
+    """A folder in OpenVLA's style, small enough to be made here: a model, a processor, and the code of both."""
+    code = pytest.importorskip("transformers.dynamic_module_utils")
+    from safetensors.torch import save_file
 
-    class Inputs(dict):
-        def to(self, device, dtype):
-            return self
+    monkeypatch.setattr(code, "HF_MODULES_CACHE", str(tmp_path / "cache"))  # not in the home of whoever runs this
+    (tmp_path / "tiny.py").write_text(
+        """
+import numpy as np
+import torch
+from transformers import BatchFeature, PretrainedConfig, PreTrainedModel, ProcessorMixin
 
-    class Model:
-        device, dtype = "cpu", "bfloat16"
 
-        def eval(self):
-            return self
+class TinyConfig(PretrainedConfig):
+    model_type = "tiny_vla"
 
-        def predict_action(self, prompt, image, unnorm_key, do_sample):
-            assert not do_sample
-            return np.array([len(prompt), image.size[0], unnorm_key == "bridge"])
 
-    loads = []
-    module = ModuleType("transformers")
-    module.AutoProcessor = SimpleNamespace(
-        from_pretrained=lambda folder, trust_remote_code: lambda prompt, image: Inputs(prompt=prompt, image=image)
+class TinyVla(PreTrainedModel):
+    config_class = TinyConfig
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.gain = torch.nn.Linear(1, 1, bias=False)
+        self.post_init()
+
+    def _init_weights(self, module):
+        pass
+
+    def predict_action(self, input_ids, pixel_values, unnorm_key, do_sample):
+        assert not do_sample
+        brightness = self.gain(pixel_values.mean()[None]).item()
+        return np.array([input_ids.shape[1], brightness, unnorm_key == "bridge"])
+
+
+class TinyProcessor(ProcessorMixin):
+    attributes = []
+
+    @classmethod
+    def from_pretrained(cls, folder, **options):
+        return cls()
+
+    def __call__(self, text, image):
+        pixels = torch.from_numpy(np.array(image)).float()[None]
+        return BatchFeature({"input_ids": torch.tensor([[ord(letter) for letter in text]]), "pixel_values": pixels})
+"""
     )
-    module.AutoModelForVision2Seq = SimpleNamespace(
-        from_pretrained=lambda folder, **options: (loads.append(options), Model())[1]
-    )
-    monkeypatch.setitem(sys.modules, "transformers", module)
+    classes = {"AutoConfig": "tiny.TinyConfig", "AutoModelForVision2Seq": "tiny.TinyVla"}
+    config = {"model_type": "tiny_vla", "architectures": ["TinyVla"], "auto_map": classes}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "processor_config.json").write_text(json.dumps({"auto_map": {"AutoProcessor": "tiny.TinyProcessor"}}))
+    save_file({"gain.weight": torch.tensor([[2.0]])}, tmp_path / "model.safetensors", {"format": "pt"})
     return tmp_path
 
 
 def test_a_hugging_face_folder_is_asked_with_its_prompt(openvla, monkeypatch):
     monkeypatch.setenv("PYTEST_VLA_TRUST_REMOTE_CODE", "1")
     monkeypatch.setenv("PYTEST_VLA_UNNORM_KEY", "bridge")
-    (action,) = bound(openvla).act([observation()], [None])
-    assert action.tolist() == [len("In: What action should the robot take to go?\nOut:"), 6, 1]
+    seen = observation()
+    (action,) = bound(openvla).act([seen], [None])
+    brightness = next(iter(seen["images"].values())).mean()
+    assert action == pytest.approx([len("In: What action should the robot take to go?\nOut:"), 2 * brightness, 1])
 
 
 def test_code_in_a_folder_runs_only_when_told_so(openvla, monkeypatch):
     monkeypatch.delenv("PYTEST_VLA_TRUST_REMOTE_CODE", raising=False)
+    (openvla / "tiny.py").write_text("raise SystemExit('this code was not to be run')")
     with pytest.raises(PolicyError, match="PYTEST_VLA_TRUST_REMOTE_CODE=1"):
+        load_policy(str(openvla))
+
+
+def test_a_hugging_face_folder_that_cannot_act_is_one_clear_error(openvla, monkeypatch):
+    monkeypatch.setenv("PYTEST_VLA_TRUST_REMOTE_CODE", "1")
+    code = (openvla / "tiny.py").read_text()
+    (openvla / "tiny.py").write_text(code.replace("def predict_action", "def forward"))
+    with pytest.raises(PolicyError, match=r"has no predict_action\(\)"):
+        load_policy(str(openvla))
+    (openvla / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(PolicyError, match="transformers cannot load"):
         load_policy(str(openvla))
 
 
