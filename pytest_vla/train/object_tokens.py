@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from pytest_vla.policies.base import Observation, Policy, PolicySpec
 from pytest_vla.train.demonstration import Demonstration
-from pytest_vla.train.objects import CAMERA, SCENE_OBJECT, WORDS, Array, Objects, find_objects, read_prompt
+from pytest_vla.train.objects import CAMERA, NOTHING, SCENE_OBJECT, WORDS, Array, Objects, find_objects, read_prompt
 
 FIRST, NOW = 0, 1
 STEPS = 8
@@ -117,7 +117,7 @@ class ObjectTokenPolicy(nn.Module, Policy):
         """One example a step: the prompt, the scene at first and now, what was done so far, and what to do."""
         prompt = _prompt_arrays(demonstration.prompt)
         frames = zip(demonstration.images[CAMERA], demonstration.segmentation[CAMERA], strict=True)
-        scenes = [find_objects(*frame) for frame in frames]
+        scenes = [_scene(*frame) for frame in frames]
         moves = demonstration.action[:, [0, 1, 6, 7]]
         quaternions = demonstration.action[:, 8:12]
         yaws = 2 * np.arctan2(quaternions[:, 2], quaternions[:, 3])
@@ -171,10 +171,12 @@ class ObjectTokenPolicy(nn.Module, Policy):
 
     def act(self, observations: Sequence[Observation], states: Sequence[dict[str, Any]]) -> list[dict[str, Array]]:
         examples = [self._example(seen, state) for seen, state in zip(observations, states, strict=True)]
+        device = next(self.parameters()).device
+        batch = {name: column.to(device) for name, column in self.collate(examples).items()}
         with torch.no_grad():
-            moves, yaws = self.decide(self.collate(examples))
+            moves, yaws = self.decide(batch)
         actions = []
-        for move, yaw, state in zip(moves.numpy(), yaws.numpy(), states, strict=True):
+        for move, yaw, state in zip(moves.cpu().numpy(), yaws.cpu().numpy(), states, strict=True):
             state["moves"].append(move)
             actions.append(_action(move, float(yaw)))
         return actions
@@ -189,7 +191,7 @@ class ObjectTokenPolicy(nn.Module, Policy):
         return torch.cat([start, end], -1), yaw
 
     def _example(self, observation: Observation, state: dict[str, Any]) -> dict[str, Array]:
-        scene = find_objects(observation["images"][CAMERA], observation["segmentation"][CAMERA])
+        scene = _scene(observation["images"][CAMERA], observation["segmentation"][CAMERA])
         if state["prompt"] is None:
             state["prompt"], state["first"] = _prompt_arrays(_tree(observation["prompt"])), scene
         moves = np.array(state["moves"][-STEPS + 1 :], np.float32).reshape(-1, 4)
@@ -310,6 +312,11 @@ def _prompt_arrays(prompt: Mapping[str, Any]) -> dict[str, Array]:
         "prompt_boxes": tokens.boxes,
         "prompt_crops": tokens.crops,
     }
+
+
+def _scene(rgb: Array, segmentation: Array) -> Objects:
+    found = find_objects(rgb, segmentation)
+    return found if found.ids else NOTHING
 
 
 def _scene_arrays(first: Objects, now: Objects, moves: Array, tool: int) -> dict[str, Array]:

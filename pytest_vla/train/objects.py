@@ -33,6 +33,12 @@ class Objects:
     ids: tuple[int, ...]
 
 
+NOTHING = Objects(
+    np.zeros((1, 4, CROP_PX, CROP_PX), np.uint8), np.array([[*TABLE_CENTRE_M, 0.0, 0.0]], np.float32), ids=(-1,)
+)
+"""Stands in for the objects of an empty table, so that there is something to point at."""
+
+
 @dataclass(frozen=True)
 class PromptTokens:
     """A prompt in reading order. `crop` is the row of `crops` that a token shows, and -1 for a word."""

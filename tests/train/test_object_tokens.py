@@ -69,6 +69,18 @@ def test_an_odd_prompt_is_still_something(text: str) -> None:
     assert len(tokens.kind) >= 1
 
 
+def test_an_empty_table_still_gets_an_action(demonstrations: list[Demonstration]) -> None:
+    policy, shown = make("cross").eval(), demonstrations[0]
+    seen = {
+        "images": {"top": shown.images["top"][0]},
+        "segmentation": {"top": np.full_like(shown.segmentation["top"][0], 255)},
+        "state": {"ee": shown.state["ee"][0]},
+        "prompt": shown.prompt,
+    }
+    (action,) = policy.act([seen], [policy.reset(None)])
+    assert np.isfinite(action["pose0_position"]).all()
+
+
 @pytest.mark.parametrize("conditioning", CONDITIONINGS)
 def test_rows_of_a_batch_do_not_mix(conditioning: Any, demonstrations: list[Demonstration]) -> None:
     policy = make(conditioning).eval()
