@@ -75,7 +75,7 @@ def _entry(name: str, entry: dict[str, Any] | None) -> str:
         others = entry["together_with"]
         return f"fails at {entry['fails_at']}" + (f" with {', '.join(others)}" if others else "")
     if not entry["episodes"]:
-        return "not seen"
+        return "not seen solved"
     reach = f"up to level {entry['holds_to']}" if AXES[name].ordered else f"to {entry['seen']} of {MAX_LEVEL}"
     return f"robust {reach} in {_counted(entry['episodes'], 'episode')}"
 

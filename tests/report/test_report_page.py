@@ -245,24 +245,36 @@ def test_a_damaged_line_is_named_and_the_rest_is_shown(camera_folder, tmp_path, 
     assert page.locator("#count").inner_text().startswith("23 of 23 episodes")
 
 
+HUNT = {
+    "type": "hunt",
+    "suite": "camera",
+    "task": "push",
+    "partition": "seen",
+    "episodes": 60,
+    "control": [5, 5],
+    "causes": [{"perturbation": "camera.yaw=3", "failed": 5, "asked": 5, "index": 0}],
+    "map": {
+        "camera.yaw": {"fails_at": 3, "together_with": []},
+        "sensor.blur": {"holds_to": 6, "seen": 2, "episodes": 3},
+    },
+}
+
+
+def test_a_page_of_hunts_alone_has_no_empty_list_of_episodes(camera_folder, tmp_path, open_page):
+    first = (camera_folder / "run" / "run.jsonl").read_text().splitlines()[0]
+    (tmp_path / "run.jsonl").write_text(first + "\n" + json.dumps(HUNT) + "\n")
+    page = open_page(build_report(read_run(tmp_path), tmp_path / "hunt.html", video="none"))
+    assert page.locator(".cause").is_visible()
+    assert not page.locator("#episodes").is_visible()
+    assert page.locator("nav").inner_text().split() == ["Overview", "Brittleness", "Provenance"]
+
+
 def test_perturbed_episodes_make_a_brittleness_map(camera_folder, tmp_path, open_page, monkeypatch):
     monkeypatch.chdir(camera_folder)
     lines = (camera_folder / "run" / "run.jsonl").read_text().splitlines()
     episodes = [json.loads(line) for line in lines if '"type": "episode"' in line]
     worse = [{**record, "perturbation": "camera.yaw=3", "outcome": "unsolved"} for record in episodes[:5]]
-    cause = {"perturbation": "camera.yaw=3", "failed": 5, "asked": 5, "index": 0}
-    held = {"holds_to": 6, "seen": 2, "episodes": 3}
-    hunt = {
-        "type": "hunt",
-        "suite": "camera",
-        "task": "push",
-        "partition": "seen",
-        "episodes": 60,
-        "control": [5, 5],
-        "causes": [cause],
-        "map": {"camera.yaw": {"fails_at": 3, "together_with": []}, "sensor.blur": held},
-    }
-    (tmp_path / "run.jsonl").write_text("\n".join([*lines, *map(json.dumps, [*worse, hunt])]) + "\n")
+    (tmp_path / "run.jsonl").write_text("\n".join([*lines, *map(json.dumps, [*worse, HUNT])]) + "\n")
     page = open_page(build_report(read_run(tmp_path), tmp_path / "map.html", video="none"))
     part = page.locator("#brittleness")
     assert "0% [0, 43] n=5" in part.locator("td.heat").first.inner_text().replace("\n", " ")

@@ -119,7 +119,7 @@ def _was_seen(entry: Any) -> bool:
 
 def _entry(entry: Any) -> Entry:
     if not _was_seen(entry):
-        return Entry("not seen")
+        return Entry("not seen solved")
     if "fails_at" in entry:
         others = entry.get("together_with") or []
         level = int(entry["fails_at"])
