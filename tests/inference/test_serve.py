@@ -51,6 +51,15 @@ def exchange(connection, number, x, kind="observation"):
     return unpack_message(connection.recv(PATIENCE_S))
 
 
+def closes(connection):
+    """Whether the server ends this connection; what it said before that does not count."""
+    with suppress(ConnectionClosed):
+        for _ in range(3):
+            connection.recv(PATIENCE_S)
+        return False
+    return True
+
+
 def is_serving(server):
     with server.talk() as connection:
         kind, payload, number = exchange(connection, 7, 5.0)
@@ -126,8 +135,7 @@ def test_a_frame_that_is_no_message_ends_that_connection_only(echo, frame):
     with echo.talk() as other, echo.talk() as broken:
         assert exchange(other, 1, 1.0)[0] == "action"
         broken.send(frame)
-        with pytest.raises(ConnectionClosed):
-            broken.recv(PATIENCE_S)
+        assert closes(broken)
         assert exchange(other, 2, 2.0)[0] == "action"
 
 
@@ -152,8 +160,7 @@ def test_an_oversized_frame_is_refused(echo):
     with echo.talk() as connection:
         with suppress(ConnectionClosed):  # it may be refused while it is still being sent
             connection.send(b"\0" * (65 << 20))
-        with pytest.raises(ConnectionClosed):
-            connection.recv(PATIENCE_S)
+        assert closes(connection)
     assert is_serving(echo)
 
 
