@@ -44,7 +44,7 @@ try:
 except ImportError:
     raise PolicyError('pytest-vla serve needs websockets: pip install "pytest-vla[remote]"') from None
 
-GREETING_LIMIT_S = 0.5  # who has not spoken by then is an openpi client and waits for us
+GREETING_LIMIT_S = 1.0  # who has not spoken by then is an openpi client and waits for us
 
 
 @dataclass(frozen=True)
