@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 from pathlib import Path
 from types import ModuleType
 
@@ -15,6 +16,9 @@ REPOSITORY = Path(__file__).parent.parent
 # A loaded machine is no defect, and CI draws the same examples every time.
 settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("tests")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background job: then no child hears Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TOY_SUITE = REPOSITORY / "docs" / "examples" / "test_reach.py"
 
