@@ -149,12 +149,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Tell the controller which episode begins, and listen for its result."""
+    """A worker tells the controller which episode begins; both listen for its result."""
     episode = episode_of(item)
     if episode is None:
         return (yield)
-    item.ihook.pytest_runtest_logreport(report=start_report(item, episode))
-    with item.config.stash[EXECUTION].watching(item):
+    execution = item.config.stash[EXECUTION]
+    if execution.is_worker:
+        item.ihook.pytest_runtest_logreport(report=start_report(item, episode))
+    with execution.watching(item):
         return (yield)
 
 
