@@ -28,11 +28,11 @@ def side_by_side(suite: Suite, env: gymnasium.Env[Any, Any], episode: EpisodeKey
     if not neutral["images"]:
         return None
     try:
-        columns = [_column("unperturbed", neutral), _column(episode.perturbation.replace(",", ", "), failing)]
+        picture = _picture({"unperturbed": neutral, episode.perturbation.replace(",", ", "): failing})
     except ImportError:  # without Pillow there are no pictures, and the hunt's words stand alone
         return None
     buffer = io.BytesIO()
-    _beside(columns).save(buffer, format="PNG", optimize=True)
+    picture.save(buffer, format="PNG", optimize=True)
     return buffer.getvalue()
 
 
@@ -46,21 +46,18 @@ def first_observation(suite: Suite, env: gymnasium.Env[Any, Any], episode: Episo
     return {"images": images, "instruction": observation["instruction"]}
 
 
-def _column(title: str, observation: Mapping[str, Any]) -> tuple[Image, Image, Image]:
-    """Title, cameras below each other, instruction: three pictures of equal width."""
-    from PIL import Image
+def _picture(sides: Mapping[str, Mapping[str, Any]]) -> Image:
+    """Three rows: titles, cameras below each other, instructions."""
+    from pytest_vla.report.frames import FAINT, INK, in_a_column, in_a_row, picture_of
 
-    from pytest_vla.report.frames import FAINT, INK, PAPER, tile
-
-    pictures = [tile({name: image}) for name, image in observation["images"].items()]
-    shown = [picture for picture in pictures if picture is not None]
-    width = max(COLUMN_PX, *(picture.width for picture in shown))
-    cameras = Image.new("RGB", (width, sum(picture.height + GAP_PX for picture in shown) - GAP_PX), PAPER)
-    top = 0
-    for picture in shown:
-        cameras.paste(picture, (0, top))
-        top += picture.height + GAP_PX
-    return _words(title, width, FAINT), cameras, _words(observation["instruction"] or "(no words)", width, INK)
+    cameras = [in_a_column([picture_of(image) for image in seen["images"].values()], GAP_PX) for seen in sides.values()]
+    width = max(COLUMN_PX, *(picture.width for picture in cameras))
+    rows = [
+        [_words(title, width, FAINT) for title in sides],
+        [_widened(picture, width) for picture in cameras],
+        [_words(seen["instruction"] or "(no words)", width, INK) for seen in sides.values()],
+    ]
+    return in_a_column([in_a_row(row, GAP_PX) for row in rows], gap_px=0)
 
 
 def _words(text: str, width: int, ink: tuple[int, int, int]) -> Image:
@@ -76,20 +73,11 @@ def _words(text: str, width: int, ink: tuple[int, int, int]) -> Image:
     return picture
 
 
-def _beside(columns: list[tuple[Image, Image, Image]]) -> Image:
-    """The columns next to each other, each of their parts as high as the highest."""
+def _widened(picture: Image, width: int) -> Image:
     from PIL import Image
 
     from pytest_vla.report.frames import PAPER
 
-    heights = [max(picture.height for picture in parts) for parts in zip(*columns, strict=True)]
-    width = sum(column[0].width + GAP_PX for column in columns) - GAP_PX
-    sheet = Image.new("RGB", (width, sum(heights)), PAPER)
-    left = 0
-    for column in columns:
-        top = 0
-        for picture, height in zip(column, heights, strict=True):
-            sheet.paste(picture, (left, top))
-            top += height
-        left += column[0].width + GAP_PX
+    sheet = Image.new("RGB", (width, picture.height), PAPER)
+    sheet.paste(picture, (0, 0))
     return sheet

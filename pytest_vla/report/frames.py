@@ -44,19 +44,12 @@ class Caption:
 
 def tile(images: Mapping[str, Any]) -> Image | None:
     """All cameras of an observation in one picture, each as high as the highest; None without cameras."""
-    from PIL import Image
-
-    pictures = [Image.fromarray(_rgb(image)) for image in images.values()]
+    pictures = [picture_of(image) for image in images.values()]
     if not pictures:
         return None
     height = max(picture.height for picture in pictures)
     scaled = [_resize(picture, height / picture.height) for picture in pictures]
-    sheet = Image.new("RGB", (sum(picture.width for picture in scaled) + 2 * (len(scaled) - 1), height), PAPER)
-    left = 0
-    for picture in scaled:
-        sheet.paste(picture, (left, 0))
-        left += picture.width + 2
-    return sheet
+    return in_a_row(scaled, gap_px=2)
 
 
 def captioned(picture: Image, caption: Caption) -> Image:
@@ -86,14 +79,32 @@ def captioned(picture: Image, caption: Caption) -> Image:
 
 def strip(pictures: Sequence[Image]) -> Image:
     """A few frames side by side, small: an episode at a glance."""
+    return in_a_row([_resize(picture, STRIP_HEIGHT_PX / picture.height) for picture in pictures], gap_px=4)
+
+
+def in_a_row(pictures: Sequence[Image], gap_px: int) -> Image:
+    """Pictures from left to right."""
     from PIL import Image
 
-    small = [_resize(picture, STRIP_HEIGHT_PX / picture.height) for picture in pictures]
-    sheet = Image.new("RGB", (sum(picture.width + 4 for picture in small) - 4, STRIP_HEIGHT_PX), PAPER)
+    width = sum(picture.width for picture in pictures) + gap_px * (len(pictures) - 1)
+    sheet = Image.new("RGB", (width, max(picture.height for picture in pictures)), PAPER)
     left = 0
-    for picture in small:
+    for picture in pictures:
         sheet.paste(picture, (left, 0))
-        left += picture.width + 4
+        left += picture.width + gap_px
+    return sheet
+
+
+def in_a_column(pictures: Sequence[Image], gap_px: int) -> Image:
+    """Pictures from top to bottom."""
+    from PIL import Image
+
+    height = sum(picture.height for picture in pictures) + gap_px * (len(pictures) - 1)
+    sheet = Image.new("RGB", (max(picture.width for picture in pictures), height), PAPER)
+    top = 0
+    for picture in pictures:
+        sheet.paste(picture, (0, top))
+        top += picture.height + gap_px
     return sheet
 
 
@@ -108,9 +119,10 @@ def wrap(text: str, width: int, letters: FreeTypeFont | ImageFont) -> list[str]:
     return lines
 
 
-def _rgb(image: Any) -> Any:
-    """Height x width x 3 bytes of whatever picture an observation holds."""
+def picture_of(image: Any) -> Image:
+    """Whatever picture an observation holds, in colour."""
     import numpy as np
+    from PIL import Image
 
     array = np.asarray(image)
     if array.dtype != np.uint8:
@@ -119,7 +131,7 @@ def _rgb(image: Any) -> Any:
         array = array[:, :, None]
     if array.shape[2] == 1:
         array = np.repeat(array, 3, axis=2)
-    return np.ascontiguousarray(array[:, :, :3])
+    return Image.fromarray(np.ascontiguousarray(array[:, :, :3]))
 
 
 def _resize(picture: Image, factor: float) -> Image:
