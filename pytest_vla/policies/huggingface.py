@@ -57,8 +57,7 @@ def load_folder(folder: Path) -> HuggingFacePolicy:
         raise PolicyError(f"'{folder}' is a Hugging Face model: {install}") from None
     try:
         processor = transformers.AutoProcessor.from_pretrained(folder, trust_remote_code=own_code)
-        options = {} if own_code else {"trust_remote_code": False}
-        model = _model_class(config, folder).from_pretrained(folder, torch_dtype="auto", **options)
+        model = _load_model(config.get("auto_map") or {}, folder)
     except Exception as error:
         raise PolicyError(f"transformers cannot load '{folder}': {type(error).__name__}: {error}") from error
     if not callable(getattr(model, "predict_action", None)):
@@ -67,13 +66,14 @@ def load_folder(folder: Path) -> HuggingFacePolicy:
     return HuggingFacePolicy(model, processor, os.environ.get(UNNORM_KEY))
 
 
-def _model_class(config: dict[str, Any], folder: Path) -> Any:
-    """The class that the folder's own code has for such models, or transformers' own."""
+def _load_model(own_classes: dict[str, str], folder: Path) -> Any:
+    """By the class that the folder's own code has for such models, or by transformers' own."""
     import transformers
     from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
-    own = config.get("auto_map") or {}
-    name = next((name for name in AUTO_CLASSES if name in own), None)
-    if name is not None:
-        return get_class_from_dynamic_module(own[name], folder)
-    return next(auto for name in AUTO_CLASSES if (auto := getattr(transformers, name, None)) is not None)
+    for name in AUTO_CLASSES:
+        if name in own_classes:
+            own = get_class_from_dynamic_module(own_classes[name], folder)
+            return own.from_pretrained(folder, torch_dtype="auto")
+    auto = next(auto for name in AUTO_CLASSES if (auto := getattr(transformers, name, None)) is not None)
+    return auto.from_pretrained(folder, trust_remote_code=bool(own_classes), torch_dtype="auto")
