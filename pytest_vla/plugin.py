@@ -189,10 +189,8 @@ def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[str, s
     record = getattr(report, "vla", None)
     if record is None or (report.failed and record["outcome"] == "solved"):
         return None  # not an episode; or solved, but the test asserted something more
-    if report.failed:
-        category, letter, color = record["outcome"], *{"unsolved": ("u", "yellow")}.get(record["outcome"], ("E", "red"))
-    else:
-        category, letter, color = "passed", ".", "green"
+    category = record["outcome"] if report.failed else "passed"
+    letter, color = {"passed": (".", "green"), "unsolved": ("u", "yellow"), "error": ("E", "red")}[category]
     recorder = config.stash.get(RECORDER, None)
     if recorder is not None and recorder.live.active:
         return category, "", ""

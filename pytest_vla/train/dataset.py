@@ -235,7 +235,7 @@ def _demonstration(
 
     state = names.get("observation.state", ())
     return Demonstration(
-        **{name: episode[f"vla/{name}"] for name in KEY if f"vla/{name}" in episode},
+        **{name: episode[f"vla/{name}"] for name in KEY},
         instruction=episode["tasks"][0],
         images=images("images"),
         segmentation=images("segmentation"),
