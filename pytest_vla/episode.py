@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
 
 Outcome = Literal["solved", "unsolved", "error"]
 
-UNSOLVED_REASONS = ("step_limit", "constraint_violated", "invalid_action", "terminated")
+UNSOLVED_REASONS = ("step_limit", "constraint_violated", "invalid_action", "invalid_output", "terminated")
 ERROR_REASONS = ("policy_error", "env_error", "timeout", "server_lost", "worker_lost", "test_error")
+REASONS: Mapping[str, tuple[str | None, ...]] = {
+    "solved": (None,),
+    "unsolved": UNSOLVED_REASONS,
+    "error": ERROR_REASONS,
+}
+
+
+class EpisodeError(Exception):
+    """An episode ended for a reason that is nobody's measurement; `reason` is one of ERROR_REASONS."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        if reason not in ERROR_REASONS:
+            raise ValueError(f"an episode's error is one of {', '.join(ERROR_REASONS)}, not {reason!r}")
+        super().__init__(message)
+        self.reason = reason
+
+
+class Cell(NamedTuple):
+    """The group of episodes whose success rate is one number."""
+
+    suite: str
+    task: str
+    partition: str
+    perturbation: str = ""
+
+    def __str__(self) -> str:
+        """`suite/task/partition perturbation`."""
+        return " ".join(filter(None, ("/".join(self[:3]), self.perturbation)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +50,7 @@ class EpisodeKey:
     """One seeded instance of a task. The key (and the suite's version) alone determines every random draw.
 
     A perturbation is part of the key but not of the seed: the perturbed episode and its control are the same scene.
+    The version is part of the seed but not of the key: the n-th episode of a task is that in every version.
     """
 
     suite: str
@@ -27,7 +58,7 @@ class EpisodeKey:
     partition: str
     index: int
     perturbation: str = ""
-    version: str = "1"
+    version: str = field(default="1", compare=False)
     repeat: int = 0  # the same episode once more (`--vla-repeat`); no part of the seed either
 
     def __str__(self) -> str:
@@ -41,9 +72,8 @@ class EpisodeKey:
         return f"{text}-r{self.repeat}" if self.repeat else text
 
     @property
-    def cell(self) -> tuple[str, str, str]:
-        """The group of episodes whose success rate is one number: same suite, task and partition."""
-        return (self.suite, self.task, self.partition)
+    def cell(self) -> Cell:
+        return Cell(self.suite, self.task, self.partition, self.perturbation)
 
     def seed(self, stream: str = "scene") -> int:
         """A 128-bit seed for one named stream of draws (``scene``, ``policy``, ``perturbation``, ...)."""
@@ -72,7 +102,19 @@ class Result:
     seconds: float = 0.0
     timings: dict[str, float] = field(default_factory=dict)
     instruction: str = ""
-    extra: dict[str, Any] = field(default_factory=dict)
+    made_with: Mapping[str, str] = field(default_factory=dict)
+    """What the episode depends on besides its key, such as the renderer: see `Suite.provenance`."""
+    actions: Mapping[str, Any] | None = None
+    """What the policy did, as `run.trace` writes it."""
+    curve: list[float | None] | None = None
+    """The progress after every step."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the line in the run file."""
+
+    def __post_init__(self) -> None:
+        if self.reason not in REASONS.get(self.outcome, ()):
+            allowed = ", ".join(map(str, REASONS.get(self.outcome, ())))
+            raise ValueError(f"an episode that is {self.outcome} has one of the reasons {allowed}, not {self.reason!r}")
 
     def __bool__(self) -> bool:
         return self.outcome == "solved"
@@ -106,9 +148,78 @@ class Result:
                 "timings": {name: round(value, 6) for name, value in self.timings.items()},
                 "instruction": self.instruction,
                 "message": self.message,
+                "made_with": self.made_with,
+                **({} if self.actions is None else {"actions": self.actions}),
+                **({} if self.curve is None else {"curve": self.curve}),
                 **self.extra,
             }
         )
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Result:
+        """The result behind a line of the run file; ValueError where the line is not one that `to_record` writes."""
+        left = {name: value for name, value in record.items() if name != "type"}
+        key = EpisodeKey(
+            suite=_text(left, "suite"),
+            task=_text(left, "task"),
+            partition=_text(left, "partition"),
+            index=_count(left, "index"),
+            perturbation=_text(left, "perturbation", ""),
+            version=_text(left, "version", ""),
+            repeat=_count(left, "repeat", 0),
+        )
+        outcome: Any = _text(left, "outcome")
+        reason = left.pop("reason", None)
+        timings, made_with = left.pop("timings", None) or {}, left.pop("made_with", None) or {}
+        actions, curve = left.pop("actions", None), left.pop("curve", None)
+        progress = left.pop("progress", None)
+        if progress is not None:
+            progress = _number(progress, "progress")
+        for name, value, kinds in (
+            ("timings", timings, dict),
+            ("made_with", made_with, dict),
+            ("actions", actions, (dict, type(None))),
+            ("curve", curve, (list, type(None))),
+        ):
+            if not isinstance(value, kinds):
+                raise ValueError(f"{name} is a {type(value).__name__}")
+        return cls(
+            episode=key,
+            outcome=outcome,
+            reason=reason,
+            message=_text(left, "message", ""),
+            steps=_count(left, "steps", 0),
+            progress=progress,
+            digest=_text(left, "digest", ""),
+            initial_digest=_text(left, "initial_digest", ""),
+            seconds=_number(left.pop("seconds", 0.0), "seconds"),
+            timings={name: _number(value, name) for name, value in timings.items()},
+            instruction=_text(left, "instruction", ""),
+            made_with=made_with,
+            actions=actions,
+            curve=curve,
+            extra=left,
+        )
+
+
+def _text(record: dict[str, Any], name: str, default: str | None = None) -> str:
+    value = record.pop(name, default)
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is {'missing' if value is None else f'a {type(value).__name__}'}")
+    return value
+
+
+def _count(record: dict[str, Any], name: str, default: int | None = None) -> int:
+    value = record.pop(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{name} is {value!r}, not a whole number of 0 or more")
+    return value
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{name} is {value!r}, not a finite number")
+    return value
 
 
 def builtin(value: Any) -> Any:

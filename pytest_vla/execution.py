@@ -17,8 +17,8 @@ from pytest_vla.hunt.items import HuntKey
 from pytest_vla.inference.session import local_source, remote_source
 from pytest_vla.options import Settings
 from pytest_vla.policies import Policy, PolicyError, PolicySource
-from pytest_vla.report.tape import Tape
 from pytest_vla.rollout import Surroundings, surroundings
+from pytest_vla.run.trace import Tape
 from pytest_vla.suite import Suite, SuiteError, get_suite
 
 if TYPE_CHECKING:
@@ -94,7 +94,11 @@ class Execution:
         around = Surroundings(timeout=self.settings.timeout, on_result=results.append)
         if self.settings.taping:
             tape = Tape()
-            around = replace(around, on_result=lambda result: results.append(tape.added_to(result)), on_step=tape.add)
+            around = replace(
+                around,
+                on_result=lambda result: results.append(tape.added_to(result)),
+                on_step=lambda step: tape.add(step.action, step.progress),
+            )
         token = surroundings.set(around)
         try:
             with self._native_hang_limit(item.config):

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.deadline import DeadlineExceeded, deadline
-from pytest_vla.episode import EpisodeKey, Outcome, Result
+from pytest_vla.episode import UNSOLVED_REASONS, EpisodeError, EpisodeKey, Outcome, Result
 from pytest_vla.policies.base import PolicyError
 from pytest_vla.suite import Suite, Termination, get_suite
 
@@ -44,14 +44,6 @@ class Surroundings:
 
 
 surroundings: ContextVar[Surroundings] = ContextVar("surroundings", default=Surroundings())  # noqa: B039
-
-
-class EpisodeError(Exception):
-    """An episode ended for a reason that is nobody's measurement; `reason` is one of ERROR_REASONS."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
 
 
 def rollout(
@@ -122,7 +114,7 @@ class _Attempt:
             surroundings.get().on_step(Step(observation, action, self.progress, success))
             failure = info.get("failure")
             if failure:
-                return "unsolved", str(failure), str(info.get("message", ""))
+                return "unsolved", _known(failure), str(info.get("message", ""))
             if success and not hold:
                 return "solved", None, ""
             if terminated:
@@ -144,7 +136,7 @@ class _Attempt:
             seconds=seconds,
             timings={**self.timings, **getattr(self.state, "timings", {})},  # a remote policy says where `act` went
             instruction=self.instruction,
-            extra={"made_with": self.suite.provenance()},
+            made_with=self.suite.provenance(),
         )
 
     def _reset(self) -> Any:
@@ -198,3 +190,12 @@ class _Attempt:
             raise EpisodeError(reason, "".join(traceback.format_exception(error)).rstrip()) from error
         finally:
             self.timings[phase] += perf_counter() - start
+
+
+def _known(failure: object) -> str:
+    """A failure by a name of its own would be counted nowhere: that is a defect of the environment."""
+    if failure not in UNSOLVED_REASONS:
+        raise EpisodeError(
+            "env_error", f"info['failure'] must be one of {', '.join(UNSOLVED_REASONS)}, got {failure!r}"
+        )
+    return str(failure)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import Any
 
-from pytest_vla.episode import EpisodeKey
+from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.inference.channel import (
     FAILURE,
     HELLO,
@@ -28,7 +28,6 @@ from pytest_vla.inference.channel import (
 )
 from pytest_vla.inference.tree import Layout, TreeError, copied, flatten
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
-from pytest_vla.rollout import EpisodeError
 
 
 @dataclass

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from pytest_vla.episode import EpisodeKey
+from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.inference.engine import Engine, Episode, Failure, Job
 from pytest_vla.inference.tree import TreeError, flatten, plain, signature
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
-from pytest_vla.rollout import EpisodeError
 
 
 class LocalPolicy(Policy):

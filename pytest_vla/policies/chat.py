@@ -16,8 +16,8 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import numpy as np
 
+from pytest_vla.episode import EpisodeError
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
-from pytest_vla.rollout import EpisodeError
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 MAX_REPLY = 1 << 20  # bytes

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import numpy as np
 
 from pytest_vla._version import __version__
-from pytest_vla.episode import EpisodeKey
+from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
 from pytest_vla.policies.wire import (
     MAX_MESSAGE,
@@ -30,7 +30,6 @@ from pytest_vla.policies.wire import (
     unpack_message,
     unpack_tree,
 )
-from pytest_vla.rollout import EpisodeError
 
 try:
     from websockets.exceptions import WebSocketException

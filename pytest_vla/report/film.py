@@ -17,8 +17,9 @@ from pytest_vla.inference.session import recorded_source
 from pytest_vla.replay import suite_of
 from pytest_vla.report.runfile import Record, Run
 from pytest_vla.report.table import in_episode_order
-from pytest_vla.report.tape import Recorded, Tape, decode_actions, encode_actions, flat_columns
+from pytest_vla.report.tape import Recorded
 from pytest_vla.rollout import Step, Surroundings, rollout, surroundings
+from pytest_vla.run.trace import Tape, decode_actions, encode_actions, flat_columns
 from pytest_vla.suite import Suite
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class _Shooting:
     def add(self, step: Step) -> None:
         from pytest_vla.report.frames import captioned, tile
 
-        self.tape.add(step)
+        self.tape.add(step.action, step.progress)
         number = len(self.tape.actions)
         observation = step.observation if isinstance(step.observation, dict) else {}
         if step.action is None:

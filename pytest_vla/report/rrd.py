@@ -9,8 +9,8 @@ from typing import Any
 from pytest_vla.report.film import Studio, episode_id
 from pytest_vla.report.html.page import ReportError
 from pytest_vla.report.runfile import Record, Run
-from pytest_vla.report.tape import decode_actions, encode_actions, flat_columns
 from pytest_vla.rollout import Step
+from pytest_vla.run.trace import decode_actions, encode_actions, flat_columns
 
 
 def write_rrd(run: Run, record: Record, path: Path) -> None:

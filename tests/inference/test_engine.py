@@ -97,7 +97,7 @@ def test_a_wrong_number_of_actions_is_a_policy_error(returned):
 def test_an_error_keeps_the_reason_it_names():
     class Lost(vla.Policy):
         def act(self, observations, states):
-            from pytest_vla.rollout import EpisodeError
+            from pytest_vla.episode import EpisodeError
 
             raise EpisodeError("server_lost", "the cable is out")
 

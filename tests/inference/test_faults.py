@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_vla.episode import EpisodeError
 from pytest_vla.inference.channel import _HEADER
 from pytest_vla.inference.client import _native
 from pytest_vla.inference.service import BACKOFF_S, Service, ServiceOptions
 from pytest_vla.policies import PolicyError
-from pytest_vla.rollout import EpisodeError
 
 RAISE, DIE, HANG, OUT_OF_MEMORY = -1, -2, -3, -4
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import pytest_vla as vla
-from pytest_vla.episode import EpisodeKey
+from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.inference.local import Declared, LocalPolicy
-from pytest_vla.rollout import EpisodeError
 
 
 class Looks(vla.Policy):

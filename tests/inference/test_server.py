@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from served import Hoarder
 
+from pytest_vla.episode import EpisodeError
 from pytest_vla.inference.client import InferenceClient
 from pytest_vla.inference.engine import Engine
 from pytest_vla.inference.server import Server
 from pytest_vla.inference.service import _listen
 from pytest_vla.policies import PolicySpec
-from pytest_vla.rollout import EpisodeError
 
 
 def run_clients(count, work):

@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from pytest_vla.report.tape import Recorded, Tape, decode_actions, encode_actions, flat_columns
-from pytest_vla.rollout import Step
+from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.report.tape import Recorded
+from pytest_vla.run.trace import Tape, decode_actions, encode_actions, flat_columns
+
+RESULT = Result(EpisodeKey("s", "t", "p", 0), "solved")
 
 arrays = npst.arrays(
     dtype=st.sampled_from([np.float32, np.float64, np.int64]),
@@ -38,24 +41,25 @@ def test_actions_of_several_parts_come_back_in_their_types():
 def test_a_second_rollout_starts_a_new_tape():
     tape = Tape()
     for progress in (0.0, 0.5):
-        tape.add(Step({}, None, progress, False))
-        tape.add(Step({}, np.array([progress]), progress + 0.25, False))
+        tape.add(None, progress)
+        tape.add(np.array([progress]), progress + 0.25)
     assert tape.progress == [0.5, 0.75]
     assert len(tape.actions) == 1
 
 
 def test_a_policy_that_reuses_its_buffer_is_recorded_as_it_acted():
     tape, buffer = Tape(), np.zeros(1)
-    tape.add(Step({}, None, None, False))
+    tape.add(None, None)
     for value in (1.0, 2.0):
         buffer[0] = value
-        tape.add(Step({}, buffer, None, False))
-    assert flat_columns(decode_actions(tape.to_record()["actions"])) == {"action": [1.0, 2.0]}
+        tape.add(buffer, None)
+    assert flat_columns(decode_actions(tape.added_to(RESULT).actions)) == {"action": [1.0, 2.0]}
 
 
 @pytest.mark.parametrize("action", [{"arm": {"left": np.zeros(2)}}, object()])
 def test_an_action_that_cannot_be_written_is_left_out(action):
     tape = Tape()
-    tape.add(Step({}, None, 0.0, False))
-    tape.add(Step({}, action, 0.5, False))
-    assert tape.to_record() == {"curve": [0.0, 0.5]}
+    tape.add(None, 0.0)
+    tape.add(action, 0.5)
+    result = tape.added_to(RESULT)
+    assert (result.curve, result.actions) == ([0.0, 0.5], None)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from pytest_vla.report.film import Film, episode_id
 from pytest_vla.report.runfile import Record
-from pytest_vla.report.tape import decode_actions, flat_columns
+from pytest_vla.run.trace import decode_actions, flat_columns
 
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 TAPES_BYTES = 2_000_000

@@ -1,0 +1,44 @@
+"""A run as data: its file, and the one definition of an episode's identity, of a pair, of "once" and of "finished".
+
+May import `episode` only. Read `file.py` first (what a run file holds), then `table.py` (what is counted), `pair.py`.
+"""
+
+from pytest_vla.run.file import FILE_NAME, Failure, Run, RunFileError, RunWriter, read_run, run_path
+from pytest_vla.run.hunts import Cause, HuntRecord, Reach, Tested
+from pytest_vla.run.identity import Identity
+from pytest_vla.run.keys import KeySet
+from pytest_vla.run.names import EpisodeName, replay_command
+from pytest_vla.run.pair import Pairs, Why, pair
+from pytest_vla.run.plan import Completeness, Plan, Unrun
+from pytest_vla.run.record import Record
+from pytest_vla.run.table import Table, sum_by
+from pytest_vla.run.tally import Tally, once
+
+__all__ = [
+    "FILE_NAME",
+    "Cause",
+    "Completeness",
+    "EpisodeName",
+    "Failure",
+    "HuntRecord",
+    "Identity",
+    "KeySet",
+    "Pairs",
+    "Plan",
+    "Reach",
+    "Record",
+    "Run",
+    "RunFileError",
+    "RunWriter",
+    "Table",
+    "Tally",
+    "Tested",
+    "Unrun",
+    "Why",
+    "once",
+    "pair",
+    "read_run",
+    "replay_command",
+    "run_path",
+    "sum_by",
+]

@@ -1,0 +1,50 @@
+"""Which policy a run is about: its content, and what else changes its answers. Runs of two policies never mix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """As the provenance of a run file has it; None where an older file does not say."""
+
+    text: str
+    digest: str
+    verified: bool | None = None
+    """Whether the digest covers all that answers: a factory's weights and a remote server's model it cannot see."""
+    horizon: int | None = None
+    ensemble: str | None = None
+    batch: int | None = None
+    """Rows of every call in a deterministic run."""
+
+    @classmethod
+    def from_provenance(cls, provenance: Mapping[str, Any]) -> Identity:
+        policy = provenance.get("policy")
+        policy = policy if isinstance(policy, Mapping) else {}
+        known = {name: policy.get(name) for name in ("verified", "horizon", "ensemble", "batch")}
+        return cls(str(policy.get("text", "unknown")), str(policy.get("digest", "")), **known)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def difference(self, other: Identity) -> str | None:
+        """Why the other one is another policy, or None where it is this one as far as anybody can know."""
+        if self.digest != other.digest:
+            return f"'{self.text}' ({self.digest}) and '{other.text}' ({other.digest}) are not the same policy"
+        for name in ("horizon", "ensemble", "batch"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs and self.verified is not None and other.verified is not None:
+                word = "deterministic batch" if name == "batch" else name
+                return f"policy '{self.text}' was asked with {word} {_said(mine)}, and with {_said(theirs)}"
+        return None
+
+    def __str__(self) -> str:
+        digest = "" if self.digest.startswith("builtin:") else f" ({self.digest[:19]})"
+        return f"{self.text}{digest}{', unverified' if self.verified is False else ''}"
+
+
+def _said(value: Any) -> str:
+    return "none" if value is None else str(value)

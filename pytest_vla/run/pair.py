@@ -1,0 +1,133 @@
+"""Two runs of the same episodes: which of them pair, and why the others do not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from pytest_vla.episode import Cell
+from pytest_vla.run.table import ERROR, UNKNOWN, Table
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Why(StrEnum):
+    """Why an episode of one run has no partner in the other, the first that holds."""
+
+    ONLY_NEW = "only in the new run"
+    ONLY_OLD = "only in the old run"
+    ERROR = "an error on one side"
+    VERSION = "another version of the suite"
+    MADE_WITH = "made with another renderer or simulator"
+    SCENE = "another scene"
+
+
+SHARED = (Why.ERROR, Why.VERSION, Why.MADE_WITH, Why.SCENE)
+_CODES = {why: code for code, why in enumerate(SHARED, start=1)}
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The episodes that pair, in the order of the new run; rows are of `new` and `old`, which count each key once."""
+
+    new: Table
+    old: Table
+    new_rows: NDArray[np.int64]
+    old_rows: NDArray[np.int64]
+    left_out: Counter[tuple[Cell, Why]]
+    """How many episodes of each cell do not pair, and why."""
+
+    def __len__(self) -> int:
+        return len(self.new_rows)
+
+    @property
+    def before(self) -> NDArray[np.bool_]:
+        return self.old.solved[self.old_rows]
+
+    @property
+    def after(self) -> NDArray[np.bool_]:
+        return self.new.solved[self.new_rows]
+
+    @property
+    def gained(self) -> int:
+        return int((self.after & ~self.before).sum())
+
+    @property
+    def lost(self) -> int:
+        return int((self.before & ~self.after).sum())
+
+    def why(self) -> Counter[Why]:
+        """How many episodes do not pair, over all cells."""
+        total: Counter[Why] = Counter()
+        for (_, why), count in self.left_out.items():
+            total[why] += count
+        return total
+
+
+def pair(new: Table, old: Table, *, scenes: bool = True) -> Pairs:
+    """Pair two runs by key. Repeats stand aside; without `scenes` the start need not be the same (a perturbed one)."""
+    import numpy as np
+
+    new, old = new.once(), old.once()
+    numbers = {cell: number for number, cell in enumerate(new.cells)}
+    renumbered = np.array([numbers.get(cell, UNKNOWN) for cell in old.cells], dtype=np.int64)
+    theirs = renumbered[old.cell] if len(old) else np.empty(0, np.int64)
+    new_keys = (new.cell.astype(np.int64) << 40) | new.index
+    old_keys = np.where(theirs < 0, -1 - np.arange(len(old)), (theirs << 40) | old.index)
+    _, new_rows, old_rows = np.intersect1d(new_keys, old_keys, assume_unique=True, return_indices=True)
+    codes = _codes(new, old, new_rows, old_rows, scenes)
+    left_out: Counter[tuple[Cell, Why]] = Counter()
+    for why, code in _CODES.items():
+        _count(left_out, why, new, new_rows[codes == code])
+    _count(left_out, Why.ONLY_NEW, new, np.setdiff1d(np.arange(len(new)), new_rows, assume_unique=True))
+    _count(left_out, Why.ONLY_OLD, old, np.setdiff1d(np.arange(len(old)), old_rows, assume_unique=True))
+    fits = codes == 0
+    order = np.argsort(new_rows[fits], kind="stable")
+    return Pairs(new, old, new_rows[fits][order], old_rows[fits][order], left_out)
+
+
+def _codes(new: Table, old: Table, mine: Any, theirs: Any, scenes: bool) -> NDArray[np.int8]:
+    """0 where two rows pair, else why not; what is checked last is written first, so that the first reason stays."""
+    import numpy as np
+
+    codes = np.zeros(len(mine), dtype=np.int8)
+    if not len(mine):
+        return codes
+    if scenes:
+        by_letter = (old.letter[theirs] != UNKNOWN) & (old.scene[theirs] == 0)
+        by_letter |= (new.letter[mine] != UNKNOWN) & (new.scene[mine] == 0)
+        differs = np.where(by_letter, new.letter[mine] != old.letter[theirs], new.scene[mine] != old.scene[theirs])
+        codes[differs] = _CODES[Why.SCENE]
+    sources = list(dict.fromkeys([*new.sources, *old.sources]))
+    versions, made = _numbered([s.version for s in sources]), _numbered([s.made_with for s in sources])
+    new_source = np.array([sources.index(source) for source in new.sources])[new.source[mine]]
+    old_source = np.array([sources.index(source) for source in old.sources])[old.source[theirs]]
+    unstated = np.array([source.made_with == UNSTATED for source in sources])
+    stated = ~(unstated[new_source] | unstated[old_source])
+    codes[(made[new_source] != made[old_source]) & stated] = _CODES[Why.MADE_WITH]
+    codes[versions[new_source] != versions[old_source]] = _CODES[Why.VERSION]
+    codes[(new.outcome[mine] == ERROR) | (old.outcome[theirs] == ERROR)] = _CODES[Why.ERROR]
+    return codes
+
+
+#: what a snapshot's table says of the renderer: nothing
+UNSTATED = (("unstated", ""),)
+
+
+def _numbered(values: list[Any]) -> Any:
+    import numpy as np
+
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return np.array([numbers[value] for value in values])
+
+
+def _count(left_out: Counter[tuple[Cell, Why]], why: Why, table: Table, rows: Any) -> None:
+    import numpy as np
+
+    for number, count in enumerate(np.bincount(table.cell[rows], minlength=len(table.cells)).tolist()):
+        if count:
+            left_out[(table.cells[number], why)] += count

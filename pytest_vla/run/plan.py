@@ -1,0 +1,92 @@
+"""What a run set out to do, and whether it has: the one definition of "finished"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_vla.run.keys import KeySet
+
+HuntName = tuple[str, str, str]  # suite, task, partition
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The keys a run is to give results for. A shard knows its part and the whole."""
+
+    part: KeySet = field(default_factory=KeySet)
+    whole: KeySet = field(default_factory=KeySet)
+    hunts: frozenset[HuntName] = frozenset()
+    count: int | None = None
+    """Episodes in all, where an older file says no more."""
+
+    def __or__(self, other: Plan) -> Plan:
+        """Plans add up: a resumed run, or a merged one, owes what each of its sessions set out to do."""
+        counts = [plan.count for plan in (self, other) if plan.count is not None]
+        return Plan(
+            self.part | other.part,
+            self.whole | other.whole,
+            self.hunts | other.hunts,
+            max(counts) if counts else None,
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        """The line of the run file; the whole is written where it is more than the part."""
+        line: dict[str, Any] = {"type": "plan", "episodes": len(self.part), "keys": self.part.to_list()}
+        if self.whole != self.part:
+            line["whole"] = self.whole.to_list()
+        if self.hunts:
+            line["hunts"] = sorted(map(list, self.hunts))
+        return line
+
+    @classmethod
+    def from_record(cls, line: Mapping[str, Any]) -> Plan:
+        if "keys" not in line:
+            return cls(count=int(line["episodes"]))
+        part = KeySet.from_list(line["keys"])
+        whole = KeySet.from_list(line["whole"]) if "whole" in line else part
+        hunts = frozenset((str(suite), str(task), str(partition)) for suite, task, partition in line.get("hunts", ()))
+        return cls(part, whole, hunts)
+
+
+@dataclass(frozen=True, slots=True)
+class Unrun:
+    """Planned episodes that were not run, and why that is in order."""
+
+    EXCUSES = ("decided", "budget", "unavailable")
+
+    why: str
+    """`decided` and `budget`: a gate needs no more. `unavailable`: not to be had here, which leaves a gate open."""
+    message: str
+    keys: KeySet
+
+    def to_record(self) -> dict[str, Any]:
+        return {"type": "unrun", "why": self.why, "message": self.message, "keys": self.keys.to_list()}
+
+    @classmethod
+    def from_record(cls, line: Mapping[str, Any]) -> Unrun:
+        if line.get("why") not in cls.EXCUSES:
+            raise ValueError(f"episodes are not run because they are {', '.join(cls.EXCUSES)}, not {line.get('why')!r}")
+        return cls(str(line["why"]), str(line.get("message", "")), KeySet.from_list(line["keys"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """How much of a plan is done: recorded, or excused."""
+
+    planned: int
+    done: int
+    missing: KeySet = field(default_factory=KeySet)
+    hunts: tuple[HuntName, ...] = ()
+    """Hunts that did not end."""
+
+    @property
+    def finished(self) -> bool:
+        return self.done >= self.planned and not self.hunts
+
+    def __str__(self) -> str:
+        if self.finished:
+            return f"complete: {self.done} of {self.planned} episodes"
+        hunts = f", {len(self.hunts)} hunts not ended" if self.hunts else ""
+        return f"incomplete: {self.done} of {self.planned} episodes{hunts}"
