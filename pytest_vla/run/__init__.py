@@ -8,11 +8,11 @@ from pytest_vla.run.hunts import Cause, HuntRecord, Reach, Tested
 from pytest_vla.run.identity import Identity
 from pytest_vla.run.keys import KeySet
 from pytest_vla.run.names import EpisodeName, replay_command
-from pytest_vla.run.pair import Pairs, Why, pair
+from pytest_vla.run.pair import Pairs, Why, control_pairs, pair
 from pytest_vla.run.plan import Completeness, Plan, Unrun
 from pytest_vla.run.record import Record
 from pytest_vla.run.table import Table, sum_by
-from pytest_vla.run.tally import Tally, once
+from pytest_vla.run.tally import Tally, format_tally, once
 
 __all__ = [
     "FILE_NAME",
@@ -35,6 +35,8 @@ __all__ = [
     "Tested",
     "Unrun",
     "Why",
+    "control_pairs",
+    "format_tally",
     "once",
     "pair",
     "read_run",

@@ -35,6 +35,14 @@ class Tally:
         return rate_interval(self.solved, self.measured) if self.measured else None
 
 
+def format_tally(tally: Tally) -> tuple[str, str, str, str]:
+    """Success, interval, n and errors as text: never a bare percentage."""
+    interval = tally.interval()
+    rate = "-" if tally.rate is None else f"{100 * tally.rate:.1f}%"
+    bounds = "-" if interval is None else f"[{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
+    return rate, bounds, str(tally.measured), str(tally.errors) if tally.errors else ""
+
+
 def once(records: Iterable[Record]) -> Iterable[Record]:
     """Every episode once: the same one repeated (`--vla-repeat`) is no second measurement."""
     return (record for record in records if not record.key.repeat)
