@@ -106,8 +106,8 @@ def _tune(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from pytest_vla.report.runfile import read_run
-    from pytest_vla.report.table import describe_run
+    from pytest_vla.report.summary import describe_run
+    from pytest_vla.run import read_run
 
     print(describe_run(read_run(options.run_file)))
     return 0

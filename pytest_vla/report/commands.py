@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pytest_vla.report.runfile import Run, RunFileError, read_run
+from pytest_vla.run import Run, RunFileError, read_run
 
 RUN_HELP = "a run folder or its run.jsonl"
 FORMATS = ("csv", "parquet", "markdown", "model-index", "rrd")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_vla.options import Settings, shown_path
-from pytest_vla.report.runfile import RunFileError, read_run, run_path
+from pytest_vla.run import RunFileError, read_run, run_path
 
 if TYPE_CHECKING:
     from pytest_vla.recorder import Recorder
@@ -40,7 +40,7 @@ class ReportHooks:
         baseline = self.settings.baseline
         try:
             run = read_run(recorder.writer.path)
-            if not run.episodes and not run.others:
+            if not len(run) and not run.hunts:
                 return
             other = read_run(baseline) if baseline and run_path(baseline).suffix == ".jsonl" else None
             path = build_report(

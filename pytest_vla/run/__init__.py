@@ -12,7 +12,7 @@ from pytest_vla.run.pair import Pairs, Why, control_pairs, pair
 from pytest_vla.run.plan import Completeness, Plan, Unrun
 from pytest_vla.run.record import Record
 from pytest_vla.run.table import Table, sum_by
-from pytest_vla.run.tally import Tally, format_tally, once
+from pytest_vla.run.tally import Tally, once
 
 __all__ = [
     "FILE_NAME",
@@ -36,7 +36,6 @@ __all__ = [
     "Unrun",
     "Why",
     "control_pairs",
-    "format_tally",
     "once",
     "pair",
     "read_run",

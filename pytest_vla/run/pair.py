@@ -62,6 +62,14 @@ class Pairs:
     def lost(self) -> int:
         return int((self.before & ~self.after).sum())
 
+    def flips(self) -> NDArray[np.int8]:
+        """For every row of `new` 1 where it was gained, -1 where it was lost, else 0."""
+        import numpy as np
+
+        flips = np.zeros(len(self.new), dtype=np.int8)
+        flips[self.new_rows] = self.after.astype(np.int8) - self.before.astype(np.int8)
+        return flips
+
     def why_new(self, row: int) -> Why | None:
         """Why this row of `new` does not pair; None where it does."""
         code = int(self.new_codes[row])

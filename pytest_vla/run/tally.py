@@ -34,13 +34,12 @@ class Tally:
         """The 95% Wilson score interval of the success rate."""
         return rate_interval(self.solved, self.measured) if self.measured else None
 
-
-def format_tally(tally: Tally) -> tuple[str, str, str, str]:
-    """Success, interval, n and errors as text: never a bare percentage."""
-    interval = tally.interval()
-    rate = "-" if tally.rate is None else f"{100 * tally.rate:.1f}%"
-    bounds = "-" if interval is None else f"[{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
-    return rate, bounds, str(tally.measured), str(tally.errors) if tally.errors else ""
+    def texts(self) -> tuple[str, str, str, str]:
+        """Success, interval, n and errors for a table: never a bare percentage."""
+        interval = self.interval()
+        rate = "-" if self.rate is None else f"{100 * self.rate:.1f}%"
+        bounds = "-" if interval is None else f"[{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
+        return rate, bounds, str(self.measured), str(self.errors) if self.errors else ""
 
 
 def once(records: Iterable[Record]) -> Iterable[Record]:
