@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import Any
 
@@ -46,7 +46,9 @@ class PrefixRate:
 class Live:
     """Counts finished items and says so, never more often than a person can read."""
 
-    def __init__(self, config: pytest.Config, first_episode: int = 0, earlier: Iterable[Record] = ()) -> None:
+    def __init__(
+        self, config: pytest.Config, first_episode: int = 0, earlier: Iterable[Record | Mapping[str, Any]] = ()
+    ) -> None:
         from pytest_vla.report.running import Block, RunningRates
 
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
@@ -60,7 +62,7 @@ class Live:
         self._running = RunningRates(first_episode)
         self._block = Block(self._reporter)
         self.statistics: Callable[[], dict[str, Any]] | None = None  # what the inference servers say of themselves
-        for record in earlier:
+        for record in map(_typed, earlier):
             self._rate.add(record, first_episode)
             self._running.add(record)
         self._start: float | None = None
@@ -71,7 +73,8 @@ class Live:
         self.total = total
         self._start = self._last_shown = monotonic()
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Record | Mapping[str, Any]) -> None:
+        record = _typed(record)
         if record.planned != self._last_item:  # the rollouts of one item come one after the other
             self.finished += 1
         self._last_item = record.planned
@@ -142,3 +145,7 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes:02d}:{rest:02d}"
+
+
+def _typed(record: Record | Mapping[str, Any]) -> Record:
+    return record if isinstance(record, Record) else Record.from_record(record)

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from pytest_vla._version import __version__
 from pytest_vla.episode import builtin
+from pytest_vla.run import RunFileError
 
 FILE_NAME = "run.jsonl"
 FORMAT = 1
@@ -23,10 +24,6 @@ RECORDED_PACKAGES = ("numpy", "scipy", "gymnasium", "pytest", "pytest-xdist", "p
 
 Record = dict[str, Any]
 Key = tuple[str, str, str, int, str, int]
-
-
-class RunFileError(Exception):
-    """A run file cannot be read, written, resumed or merged."""
 
 
 @dataclass(frozen=True)
