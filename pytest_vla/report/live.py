@@ -90,7 +90,7 @@ class Live:
     def say(self, line: str) -> None:
         """A line that stays, above the progress."""
         if self._reporter is not None:
-            if self._is_terminal:
+            if self.active and self._is_terminal:
                 self._block.clear()
             else:
                 self._reporter.ensure_newline()

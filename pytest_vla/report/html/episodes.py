@@ -126,11 +126,18 @@ def episodes_view(page: Page) -> Episodes | None:
 
 
 def listed_rows(table: Table, most: int) -> list[int]:
-    """The rows the list can hold, in their order: all, or errors and unsolved episodes before others."""
+    """The rows the list can hold, in their order: errors, then unsolved ones, then others, and of every cell some."""
     import numpy as np
 
+    if len(table) <= most:
+        return list(range(len(table)))
     urgency = np.select([table.outcome == ERROR, table.outcome == UNSOLVED], [0, 1], 2)
-    rows: list[int] = np.sort(np.argsort(urgency, kind="stable")[:most]).tolist()
+    group = table.cell.astype(np.int64) * 3 + urgency
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], group[order])
+    turn = np.empty(len(table), dtype=np.int64)
+    turn[order] = np.arange(len(table)) - starts  # the how many-th of its cell and urgency each row is
+    rows: list[int] = np.sort(np.lexsort((turn, urgency))[:most]).tolist()
     return rows
 
 
