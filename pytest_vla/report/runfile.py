@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from pytest_vla._version import __version__
 from pytest_vla.episode import builtin
-from pytest_vla.run import RunFileError
+from pytest_vla.run import RunFileError as RunFileError
 
 FILE_NAME = "run.jsonl"
 FORMAT = 1
