@@ -4,8 +4,11 @@ import json
 from io import StringIO
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_vla.cli import main
+from pytest_vla.report.live import PrefixRate
 from pytest_vla.report.running import Block, RunningRates
 from pytest_vla.report.watch import Progress, Tail
 from pytest_vla.run import Record
@@ -30,6 +33,18 @@ def test_a_rate_waits_for_the_episodes_before_it():
     assert rates.rows() == [("s", "seen", 2, 3)]
 
 
+@given(st.permutations(range(12)), st.lists(st.sampled_from(["solved", "unsolved", "error"]), min_size=12, max_size=12))
+def test_the_running_rate_follows_episode_order_not_arrival(order, outcomes):
+    rate = PrefixRate()
+    arrived = set()
+    for index in order:
+        rate.add(*records(episode(index, outcomes[index])), first=0)
+        arrived.add(index)
+        prefix = next(i for i in range(13) if i not in arrived)
+        assert rate.measured == sum(o != "error" for o in outcomes[:prefix])
+        assert rate.solved == sum(o == "solved" for o in outcomes[:prefix])
+
+
 def test_partitions_and_perturbed_episodes_are_counted_apart():
     found = records(
         episode(0),
@@ -42,6 +57,11 @@ def test_partitions_and_perturbed_episodes_are_counted_apart():
         ("s", "unseen", 0, 1),
         ("s", "seen, perturbed", 1, 1),
     ]
+
+
+def test_a_repeat_that_ends_first_does_not_stand_for_its_episode():
+    rates = RunningRates(records=records(episode(0, "unsolved", repeat=1), episode(0), episode(0, repeat=2)))
+    assert rates.rows() == [("s", "seen", 1, 1)]
 
 
 def test_lines_carry_intervals_and_fit_the_window():
