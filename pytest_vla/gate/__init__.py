@@ -3,7 +3,7 @@
 from pytest_vla.gate.comparisons import Comparison, Plan
 from pytest_vla.gate.judge import Judgement, Row, judge
 from pytest_vla.gate.rules import Rules, read_rules
-from pytest_vla.gate.verdict import Bounds, Evidence, GateError, Verdict
+from pytest_vla.gate.evidence import Bounds, Evidence, GateError, Verdict
 
 __all__ = [
     "Bounds",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_vla.gate.rules import LEVELS
-from pytest_vla.gate.verdict import GateError
+from pytest_vla.gate.evidence import GateError
 from pytest_vla.report.runfile import Run, read_run
 
 

@@ -16,7 +16,7 @@ from pytest_vla.gate.judge import Judgement
 from pytest_vla.gate.rules import check_rules
 from pytest_vla.gate.schedule import in_shard, interleaved, make_plan, plan_to_dict, read_shard
 from pytest_vla.gate.session import GateSession, StopFlags, rules_of
-from pytest_vla.gate.verdict import GateError
+from pytest_vla.gate.evidence import GateError
 from pytest_vla.options import Settings
 from pytest_vla.suite import get_suite, suite_names
 

@@ -10,7 +10,7 @@ from typing import Any
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.gate.comparisons import Cell, Plan, count_comparisons, group_of
 from pytest_vla.gate.rules import By, Rules
-from pytest_vla.gate.verdict import GateError
+from pytest_vla.gate.evidence import GateError
 
 BLOCK = 10  # consecutive episodes of a cell before the next cell's: about what a first answer takes
 

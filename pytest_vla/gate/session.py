@@ -14,7 +14,7 @@ from pytest_vla.gate.comparisons import Plan, Record, cell_of, compare, group_of
 from pytest_vla.gate.judge import Judgement, gather, judge
 from pytest_vla.gate.rules import By, Group, Rules, read_rules
 from pytest_vla.gate.schedule import cell, plan_from_dict, read_shard
-from pytest_vla.gate.verdict import GateError, Verdict
+from pytest_vla.gate.evidence import GateError, Verdict
 from pytest_vla.options import Settings
 
 FLAGS_FOLDER = "decided"

@@ -19,7 +19,7 @@ from pytest_vla.gate.baseline import SNAPSHOT_SUFFIX
 from pytest_vla.gate.judge import Judgement, judge
 from pytest_vla.gate.rules import Rules
 from pytest_vla.gate.success_table import parse_table, render_table
-from pytest_vla.gate.verdict import GateError, Verdict
+from pytest_vla.gate.evidence import GateError, Verdict
 from pytest_vla.report.runfile import read_run
 from pytest_vla.suite import get_suite
 

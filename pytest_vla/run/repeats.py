@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pytest_vla.gate.comparisons import Cell, Record, cell_of
-from pytest_vla.gate.intervals import rate_interval
+from pytest_vla.run.intervals import rate_interval
+from pytest_vla.run.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +27,25 @@ class FlipRate:
         )
 
 
-def flip_rate(records: Iterable[Record]) -> FlipRate | None:
+def flip_rate(table: Table) -> FlipRate | None:
     """The flip rate of a run, or None where nothing was repeated."""
-    episodes: dict[tuple[Cell, int], list[Record]] = defaultdict(list)
-    has_repeats = False
-    for record in records:
-        has_repeats |= bool(record.get("repeat"))
-        if record["outcome"] != "error":
-            episodes[(cell_of(record), record["index"])].append(record)
-    if not has_repeats:
+    import numpy as np
+
+    if not (table.repeat > 0).any():
         return None
-    repeated = [group for group in episodes.values() if len(group) > 1]
-    flipped = sum(len({record["outcome"] for record in group}) > 1 for group in repeated)
-    drifted = sum(len({record.get("digest") for record in group}) > 1 for group in repeated)
-    return FlipRate(len(repeated), flipped, drifted)
+    measured = table.measured()  # sorted by cell, index and repeat
+    if not len(measured):
+        return FlipRate(0, 0, 0)
+    new = np.r_[True, (np.diff(measured.cell) != 0) | (np.diff(measured.index) != 0)]
+    starts = np.flatnonzero(new)
+    sizes = np.diff(np.r_[starts, len(measured)])
+
+    def varies(column: np.typing.NDArray[np.generic]) -> np.typing.NDArray[np.bool_]:
+        """Whether a group holds more than one value."""
+        differs = column != np.repeat(column[starts], sizes)
+        return np.logical_or.reduceat(differs, starts)
+
+    repeated = sizes > 1
+    return FlipRate(
+        int(repeated.sum()), int(varies(measured.outcome)[repeated].sum()), int(varies(measured.digest)[repeated].sum())
+    )

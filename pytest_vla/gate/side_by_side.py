@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from pytest_vla.gate.comparisons import Cell, Plan, Record, cell_of, compare, group_name
+from pytest_vla.episode import Cell, EpisodeKey
+from pytest_vla.gate.comparisons import Scope, compare
+from pytest_vla.gate.evidence import Bounds, GateError, holm
 from pytest_vla.gate.rules import Group, Rules
 from pytest_vla.gate.samples import Sample
-from pytest_vla.gate.verdict import Bounds, GateError, holm
-from pytest_vla.report.runfile import Run
-from pytest_vla.report.table import Tally, format_tally, replay_command
+from pytest_vla.run import Run, Tally, pair, replay_command
 from pytest_vla.suite import SuiteError, get_suite
 
 EQUAL = Bounds(0.0, 0.0)
-SAME_EPISODE = ("version", "initial_digest", "made_with")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +32,18 @@ class Difference:
 class Flip:
     """An episode that one run solved and the other did not."""
 
-    before: Record
-    after: Record
-
-    @property
-    def lost(self) -> bool:
-        return bool(self.before["outcome"] == "solved")
+    episode: EpisodeKey
+    lost: bool
+    """Whether it was the first one that solved it."""
+    reason: str
+    """Why it is not solved in the other."""
 
 
 def differences(reference: Run, run: Run) -> list[Difference]:
     """Every cell both runs have, tested on pairs where they share their episodes."""
-    shared = {cell_of(record) for record in reference.episodes}
-    mine = [record for record in run.episodes if cell_of(record) in shared]
-    found = compare(mine, Rules(), Plan(), reference.episodes)
+    shared = reference.once.tallies().keys()
+    mine = run.once.of_cells(lambda cell: cell in shared)
+    found = compare(mine, Rules(), Scope(), reference.once)
     tested = [comparison.sample.evidence(EQUAL, (0.05, 0.05), early_stop=False) for comparison in found]
     pvalues = holm([min(1.0, 2 * min(item.passing, item.failing)) for item in tested])
     return [
@@ -55,15 +53,15 @@ def differences(reference: Run, run: Run) -> list[Difference]:
 
 
 def flips(reference: Run, run: Run) -> list[Flip]:
-    """Episodes of the same key, version and scene with another outcome; errors are no outcomes."""
-    before = {(cell_of(record), record["index"]): record for record in _once(reference.episodes)}
+    """Episodes that pair and have another outcome, those that were lost first."""
+    pairs = pair(run.table, reference.table)
     found = []
-    for record in _once(run.episodes):
-        old = before.get((cell_of(record), record["index"]))
-        same = old is not None and all(old.get(name) == record.get(name) for name in SAME_EPISODE)
-        if old is not None and same and {old["outcome"], record["outcome"]} == {"solved", "unsolved"}:
-            found.append(Flip(old, record))
-    return sorted(found, key=lambda flip: (not flip.lost, cell_of(flip.after), flip.after["index"]))
+    for place in (pairs.before != pairs.after).nonzero()[0].tolist():
+        new, old = int(pairs.new_rows[place]), int(pairs.old_rows[place])
+        lost = bool(pairs.before[place])
+        table, row = (pairs.new, new) if lost else (pairs.old, old)
+        found.append(Flip(pairs.new.key(new), lost, table.reasons[table.reason[row]]))
+    return sorted(found, key=lambda flip: (not flip.lost, flip.episode.cell, flip.episode.index))
 
 
 def describe(runs: Sequence[Run], names: Sequence[str], most_flips: int = 10) -> str:
@@ -89,14 +87,14 @@ def describe(runs: Sequence[Run], names: Sequence[str], most_flips: int = 10) ->
 
 
 def _rows(runs: Sequence[Run], tests: Sequence[Sequence[Difference]]) -> Iterable[tuple[str, ...]]:
-    tallies = [_tallies(run, cell_of) for run in runs]
+    tallies = [run.once.tallies() for run in runs]
     found = [{difference.group: difference for difference in differences} for differences in tests]
     for cell in sorted(set(chain.from_iterable(tallies))):
         texts = [_rate(tally.get(cell)) for tally in tallies]
         for number, by_group in enumerate(found):
             difference = by_group.get(cell)
             texts.append(_difference(difference) if difference and tallies[number + 1][cell].measured else "-")
-        yield (group_name(cell), *texts)
+        yield (str(cell), *texts)
 
 
 def _difference(difference: Difference) -> str:
@@ -110,7 +108,7 @@ def _difference(difference: Difference) -> str:
 def _gap_rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:
     """Per suite and later partition, what each run loses from the first; only tasks that have both count."""
     rows = []
-    tallies = [_tallies(run, cell_of) for run in runs]
+    tallies = [run.once.tallies() for run in runs]
     suites = sorted({cell[0] for cells in tallies for cell in cells})
     for suite in suites:
         partitions = _partitions(suite, {cell[2] for cells in tallies for cell in cells if cell[0] == suite})
@@ -147,13 +145,8 @@ def _flip_lines(found: Sequence[Flip], letter: str, first: str, name: str, most:
     lines = [f"flips from A to {letter}: {len(lost)} lost, {len(gained)} gained"]
     for title, group in (("lost", lost), ("gained", gained)):
         for flip in group[:most]:
-            why = flip.after["reason"] if flip.lost else flip.before["reason"]
-            place = f"{group_name(cell_of(flip.after))} {flip.after['index']}"
-            lines.append(f"  {title:6s} {place} ({why})")
-            lines += [
-                f"         {replay_command(run, dict(record))}"
-                for run, record in ((first, flip.before), (name, flip.after))
-            ]
+            lines.append(f"  {title:6s} {flip.episode.cell} {flip.episode.index} ({flip.reason})")
+            lines += [f"         {replay_command(run, flip.episode)}" for run in (first, name)]
         if len(group) > most:
             lines.append(f"  and {len(group) - most} more {title}: --flips={len(group)} shows all")
     return lines
@@ -163,26 +156,14 @@ def _notes(tests: Iterable[Sequence[Difference]]) -> list[str]:
     notes: dict[str, list[str]] = defaultdict(list)
     for difference in chain.from_iterable(tests):
         if difference.note:
-            notes[f"{difference.sample.test}: {difference.note}"].append(group_name(difference.group))
+            notes[f"{difference.sample.test}: {difference.note}"].append(str(difference.group))
     return [f"{names[0] if len(names) == 1 else f'{len(names)} comparisons'}: {note}" for note, names in notes.items()]
-
-
-def _tallies(run: Run, key: Callable[[Record], Cell]) -> dict[Cell, Tally]:
-    groups: dict[Cell, list[Record]] = defaultdict(list)
-    for record in _once(run.episodes):
-        groups[key(record)].append(record)
-    return {cell: Tally.of([dict(record) for record in group]) for cell, group in groups.items()}
-
-
-def _once(records: Iterable[Record]) -> list[Record]:
-    return [record for record in records if not record.get("repeat")]
 
 
 def _rate(tally: Tally | None) -> str:
     if tally is None:
         return "-"
-    rate, interval, measured, errors = format_tally(tally)
-    return f"{rate} {interval} n={measured}" + (f" {errors}E" if errors else "")
+    return str(tally)
 
 
 def _header(runs: int) -> tuple[str, ...]:

@@ -1,23 +1,27 @@
-"""The verdict table: what was compared, how, and what that proves; as text for a terminal, as Markdown for a page."""
+"""The verdict as people read it: a table in a terminal, Markdown on a page, annotations in GitHub Actions."""
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
 
-from pytest_vla.gate.comparisons import group_name
 from pytest_vla.gate.judge import Judgement, Row
 from pytest_vla.gate.samples import PairedSample, RateSample
-from pytest_vla.gate.verdict import Verdict
+from pytest_vla.gate.evidence import Verdict
 
 MIN_WIDTH = 140  # columns: a table cut short would hide the verdict
 HEADER = ("suite/task/partition", "test", "n", "observed", "CI", "asked", "p-value", "verdict")
+LEVELS = {Verdict.FAIL: "error", Verdict.UNDECIDED: "warning"}
+MOST_ANNOTATIONS = 10  # GitHub shows no more of one level per step
 COLORS = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.UNDECIDED: "yellow"}
 
 
 def cells_of(row: Row, confidence: float) -> tuple[str, ...]:
     """One row of the table as text."""
     comparison, sample = row.comparison, row.comparison.sample
-    name = group_name(comparison.group)
+    name = str(comparison.group)
     if not sample.size:
         return (name, sample.test, "0", "-", "-", _asked(row), "-", _verdict_text(row))
     low, high = row.interval
@@ -77,10 +81,14 @@ def headline(judgement: Judgement) -> str:
     verdict, rows = judgement.verdict, judgement.rows
     if judgement.too_many_errors:
         why = f"{judgement.errors} errors, {judgement.max_errors} allowed (--vla-max-errors)"
+    elif judgement.objections:
+        why = f"{judgement.objections} tests failed although their episodes were solved"
+    elif verdict is Verdict.UNDECIDED and not judgement.finished:
+        why = str(judgement.complete)
     elif not rows:
         why = "nothing was compared: no threshold and no baseline is about what was run"
     else:
-        names = [group_name(row.comparison.group) for row in rows if row.verdict is verdict]
+        names = [str(row.comparison.group) for row in rows if row.verdict is verdict]
         shown = (
             ", ".join(dict.fromkeys(names)) if len(names) <= 5 else f"{', '.join(names[:5])} and {len(names) - 5} more"
         )
@@ -94,16 +102,41 @@ def remarks(judgement: Judgement) -> list[str]:
     notes: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in judgement.rows:
         if row.comparison.note:
-            notes[(row.comparison.sample.test, row.comparison.note)].append(group_name(row.comparison.group))
+            notes[(row.comparison.sample.test, row.comparison.note)].append(str(row.comparison.group))
     for (test, note), names in notes.items():
         where = names[0] if len(names) == 1 else f"{len(names)} comparisons"
         lines.append(f"{where}: {test}, {note}")
+    if judgement.complete is not None and not judgement.finished:
+        lines.append(f"{judgement.complete}: judged by the episodes before which none is missing")
     more = [row.more for row in judgement.rows if row.verdict is Verdict.UNDECIDED and row.more is not None]
     if more:
         lines.append(f"undecided: about {max(more)} more episodes each would decide, if the rates stay as observed")
     if judgement.errors and not judgement.too_many_errors:
         lines.append(f"{judgement.errors} errors are left out of every rate")
     return lines
+
+
+def write_step_summary(judgement: Judgement, environment: Mapping[str, str] = os.environ) -> None:
+    """Append the verdict table to the job's page, where there is one."""
+    path = environment.get("GITHUB_STEP_SUMMARY")
+    if path:
+        with Path(path).open("a", encoding="utf-8") as handle:
+            handle.write(markdown(judgement) + "\n")
+
+
+def workflow_commands(judgement: Judgement, environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The annotations, one line each; none outside GitHub Actions."""
+    if environment.get("GITHUB_ACTIONS") != "true":
+        return []
+    lines = []
+    if judgement.too_many_errors or judgement.objections or not judgement.finished:
+        lines.append(_command(LEVELS.get(judgement.verdict, "warning"), "pytest-vla gate", headline(judgement)))
+    for row in judgement.rows:
+        if row.verdict in LEVELS:
+            _, test, n, observed, interval, asked, pvalue, verdict = cells_of(row, judgement.rules.confidence)
+            message = f"{verdict}: {observed} {interval} of n={n}, asked {asked} ({test} test, p {pvalue})"
+            lines.append(_command(LEVELS[row.verdict], str(row.comparison.group), message))
+    return sorted(lines, key=lambda line: not line.startswith("::error"))[:MOST_ANNOTATIONS]
 
 
 def _header(judgement: Judgement) -> tuple[str, ...]:
@@ -135,3 +168,9 @@ def _verdict_text(row: Row) -> str:
     if not row.comparison.sample.size:
         return f"undecided: {row.comparison.note or 'no episode measured'}"
     return "undecided" if row.more is None else f"undecided, ~{row.more} more"
+
+
+def _command(level: str, title: str, message: str) -> str:
+    escaped = message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    name = title.replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={name}::{escaped}"
