@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_vla._version import __version__
 from pytest_vla.gate.commands import add_commands
-from pytest_vla.gate.verdict import GateError
+from pytest_vla.gate.evidence import GateError
 from pytest_vla.policies.base import PolicyError
 from pytest_vla.report.commands import add_report_commands
 from pytest_vla.report.runfile import RunFileError

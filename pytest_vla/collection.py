@@ -16,7 +16,7 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.hunt.items import HuntKey, hunt_of
 from pytest_vla.hunt.mark import MARK as HUNT_MARK
 from pytest_vla.options import RobustnessOptions, RunOptions, Settings
-from pytest_vla.report.runfile import Key
+from pytest_vla.run import KeySet, Plan
 from pytest_vla.suggest import unknown
 from pytest_vla.suite import Suite, SuiteError, get_suite, get_suites, shipped_test_modules, suite_names
 
@@ -123,13 +123,15 @@ def benchmark_of(function: pytest.Item) -> Benchmark | None:
     return mark.args[0] if mark and mark.args and isinstance(mark.args[0], Benchmark) else None
 
 
-def parametrize(metafunc: pytest.Metafunc, asked: Benchmark, settings: Settings, done: frozenset[Key]) -> None:
+def parametrize(metafunc: pytest.Metafunc, asked: Benchmark, settings: Settings, done: KeySet) -> None:
     """Give a benchmark function one item per episode that was asked for and is not done yet."""
     if "episode" not in metafunc.fixturenames:
         raise pytest.UsageError(
             f"{metafunc.definition.nodeid}: a benchmark function must take the fixtures policy, env and episode"
         )
-    episodes = [key for key in episodes_of(asked, settings) if _done_key(key) not in done]
+    episodes = episodes_of(asked, settings)
+    if len(done):
+        episodes = [key for key in episodes if key not in done]
     metafunc.parametrize("episode", episodes, ids=[key.id for key in episodes])
 
 
@@ -177,10 +179,6 @@ def _task_by_task(suite: Suite, cells: list[tuple[str, str]]) -> list[tuple[str,
     return sorted(cells, key=lambda cell: order[cell[0]])
 
 
-def _done_key(key: EpisodeKey) -> Key:
-    return (key.suite, key.task, key.partition, key.index, key.perturbation, key.repeat)
-
-
 def drop_empty(items: list[pytest.Item]) -> None:
     """A benchmark without episodes here (another suite was asked for, or all are done) leaves no item behind."""
     items[:] = [item for item in items if key_of_item(item) is not None or not _is_ours(item)]
@@ -212,3 +210,22 @@ def episode_of(item: pytest.Item) -> EpisodeKey | None:
     callspec = getattr(item, "callspec", None)
     value = callspec.params.get("episode") if callspec is not None else None
     return value if isinstance(value, EpisodeKey) else None
+
+
+def plan_of(items: Sequence[pytest.Item], left_out: KeySet, done: KeySet) -> Plan:
+    """What this session sets out to do, with what a resumed run has; a shard leaves some of the whole to others."""
+    episodes = [episode for item in items if (episode := episode_of(item)) is not None]
+    hunts = [hunt for item in items if (hunt := hunt_of(item)) is not None]
+    part = done | KeySet.of(episodes)
+    names = frozenset((hunt.suite, hunt.task, hunt.partition) for hunt in hunts)
+    return Plan(part, part | left_out if len(left_out) else part, names)
+
+
+def functions_of(items: Sequence[pytest.Item]) -> dict[str, tuple[str, str]]:
+    """The suite of each benchmark function and its version, by the node id without parameters."""
+    functions: dict[str, tuple[str, str]] = {}
+    for item in items:
+        episode = episode_of(item)
+        if episode is not None:
+            functions.setdefault(item.nodeid.partition("[")[0], (episode.suite, episode.version))
+    return functions

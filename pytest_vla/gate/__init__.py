@@ -1,9 +1,9 @@
 """The statistical verdict on a run: against thresholds, or against a baseline run."""
 
-from pytest_vla.gate.comparisons import Comparison, Plan
+from pytest_vla.gate.comparisons import Comparison, Scope
+from pytest_vla.gate.evidence import Bounds, Evidence, GateError, Verdict
 from pytest_vla.gate.judge import Judgement, Row, judge
 from pytest_vla.gate.rules import Rules, read_rules
-from pytest_vla.gate.evidence import Bounds, Evidence, GateError, Verdict
 
 __all__ = [
     "Bounds",
@@ -11,9 +11,9 @@ __all__ = [
     "Evidence",
     "GateError",
     "Judgement",
-    "Plan",
     "Row",
     "Rules",
+    "Scope",
     "Verdict",
     "judge",
     "read_rules",

@@ -1,7 +1,7 @@
 """A baseline: a run file, or a reviewed table with one line per task and partition and one letter per episode.
 
-In the table `.` is solved, `u` unsolved, `E` an error. The letters under `scenes` tell the initial states apart, so that
-a later run pairs with the table only where it starts from the same scenes.
+In the table `.` is solved, `u` unsolved, `E` an error. The letters under `scenes` tell the initial states apart, so
+that a later run pairs with the table only where it starts from the same scenes.
 """
 
 from __future__ import annotations

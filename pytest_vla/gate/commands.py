@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pytest_vla.gate.rules import LEVELS
 from pytest_vla.gate.evidence import GateError
-from pytest_vla.report.runfile import Run, read_run
+from pytest_vla.gate.rules import LEVELS
+from pytest_vla.run import Run, read_run
 
 
 def add_commands(commands: Any) -> None:
@@ -34,9 +34,8 @@ def add_commands(commands: Any) -> None:
 
 
 def _gate(options: argparse.Namespace) -> int:
-    from pytest_vla.gate.github import workflow_commands, write_step_summary
-    from pytest_vla.gate.read import judge_run
-    from pytest_vla.gate.table import render
+    from pytest_vla.gate.judge import judge_run
+    from pytest_vla.gate.printing import render, workflow_commands, write_step_summary
 
     changes: dict[str, Any] = {
         name: value
@@ -54,7 +53,7 @@ def _gate(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from pytest_vla.gate.compare import describe
+    from pytest_vla.gate.side_by_side import describe
 
     if len(options.runs) < 2:
         raise GateError("compare needs two runs or more: pytest-vla compare A B")
@@ -67,7 +66,7 @@ def _readable(path: Path | str) -> Run:
     run = read_run(path)
     for number, problem in run.damaged:
         print(f"pytest-vla: {run.path}:{number} is damaged and left out ({problem})", file=sys.stderr)
-    if not run.episodes:
+    if not len(run):
         raise GateError(f"'{run.path}' has no finished episode")
     return run
 

@@ -1,4 +1,4 @@
-"""From the episodes of a run to comparisons: which of them answer which question, in which order, and on pairs or not."""
+"""From the episodes of a run to comparisons: which answer which question, in which order, and on pairs or not."""
 
 from __future__ import annotations
 
@@ -33,15 +33,19 @@ class Comparison:
 class Scope:
     """What a gate is about: episodes per cell from index `first`, and how many comparisons it makes in all.
 
-    A shard has its own cells but the comparisons of the whole: the error rates are those of the union. With `prefix`
-    only episodes count before which none is missing: what arrives first is biased, as solved episodes end early.
+    A shard has its own cells but the comparisons of the whole: the error rates are those of the union.
     """
 
     cells: Mapping[Cell, int] = field(default_factory=dict)
     first: int = 0
     comparisons: int = 0
     early_stop: bool = False
-    prefix: bool = False
+    unfinished: bool = False
+
+    @property
+    def prefix(self) -> bool:
+        """Whether episodes count only where none is missing before them: solved ones end, and so arrive, first."""
+        return self.early_stop or self.unfinished
 
     def to_dict(self) -> dict[str, Any]:
         """In built-in types, for the run file and for the way from a worker to the controller."""
@@ -51,14 +55,12 @@ class Scope:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Scope:
         cells = {Cell(suite, task, partition, change): count for suite, task, partition, change, count in data["cells"]}
-        return cls(cells, data["first"], data["comparisons"], data["early_stop"], prefix=data["early_stop"])
+        return cls(cells, data["first"], data["comparisons"], data["early_stop"])
 
 
 def group_of(cell: Cell, by: By) -> Group:
     """The comparison a cell belongs to; * where tasks or partitions are pooled."""
-    return cell._replace(
-        task=cell.task if by == "task" else "*", partition="*" if by == "suite" else cell.partition
-    )
+    return cell._replace(task=cell.task if by == "task" else "*", partition="*" if by == "suite" else cell.partition)
 
 
 def compare(table: Table, rules: Rules, scope: Scope, baseline: Table | None = None) -> list[Comparison]:

@@ -1,4 +1,4 @@
-"""The gate itself: from the episodes of a run (and of a baseline) to verdicts. A pure function, in a run or after it."""
+"""The gate itself: from the episodes of a run (and of a baseline) to verdicts. A pure function, in a run or later."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def judge(
     """
     scope = scope or Scope()
     if complete is not None and not complete.finished:
-        scope = replace(scope, prefix=True)
+        scope = replace(scope, unfinished=True)
     comparisons = compare(table, rules, scope, baseline)
     total = max(scope.comparisons, len(comparisons))
     evidence = [gather(comparison, rules, total, scope.early_stop) for comparison in comparisons]

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
+from pytest_vla.gate.evidence import Verdict
 from pytest_vla.gate.judge import Judgement, Row
 from pytest_vla.gate.samples import PairedSample, RateSample
-from pytest_vla.gate.evidence import Verdict
 
 MIN_WIDTH = 140  # columns: a table cut short would hide the verdict
 HEADER = ("suite/task/partition", "test", "n", "observed", "CI", "asked", "p-value", "verdict")

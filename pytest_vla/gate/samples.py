@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pytest_vla.gate import exact, planning, sequential
+from pytest_vla.gate.evidence import Bounds, Evidence
+from pytest_vla.gate.planning import Alphas
 from pytest_vla.run import intervals
 from pytest_vla.run.intervals import Interval
-from pytest_vla.gate.planning import Alphas
-from pytest_vla.gate.evidence import Bounds, Evidence
 
 
 class Sample(Protocol):

@@ -124,7 +124,7 @@ def _gap(cells: dict[Cell, Tally], suite: str, first: str, other: str) -> float 
     """The mean over tasks of the first partition's rate minus the other's."""
     gaps = []
     for (name, task, partition, change), tally in cells.items():
-        later = cells.get((name, task, other, change))
+        later = cells.get(Cell(name, task, other, change))
         wanted = name == suite and partition == first and not change
         if wanted and later is not None and tally.rate is not None and later.rate is not None:
             gaps.append(tally.rate - later.rate)
@@ -163,7 +163,8 @@ def _notes(tests: Iterable[Sequence[Difference]]) -> list[str]:
 def _rate(tally: Tally | None) -> str:
     if tally is None:
         return "-"
-    return str(tally)
+    rate, interval, measured, errors = tally.texts()
+    return f"{rate} {interval} n={measured}" + (f" {errors}E" if errors else "")
 
 
 def _header(runs: int) -> tuple[str, ...]:
@@ -176,8 +177,7 @@ def _letters() -> list[str]:
 
 
 def _policy(run: Run) -> str:
-    policy = run.provenance.get("policy", {})
-    return f"{policy.get('text')} ({str(policy.get('digest'))[:19]}), {len(run.episodes)} episodes"
+    return f"{run.policy}, {len(run.once)} episodes"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

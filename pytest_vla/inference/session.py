@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -92,11 +92,10 @@ def remote_source(served: Mapping[str, Any], options: InferenceOptions, timeout:
     return _asked_as_told(source, client, options)
 
 
-def statistics(service: Service, records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def statistics(service: Service, transport_s: float) -> dict[str, Any]:
     """The line of the run file about the servers; transport is what the clients saw beyond queue and compute."""
     found = service.statistics()
-    transport = sum(record.get("timings", {}).get("transport", 0.0) for record in records)
-    return {"type": "inference", **found, "transport_ms": round(1e3 * transport / max(found["requests"], 1), 3)}
+    return {"type": "inference", **found, "transport_ms": round(1e3 * transport_s / max(found["requests"], 1), 3)}
 
 
 def describe(record: Mapping[str, Any]) -> list[str]:

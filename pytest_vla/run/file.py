@@ -105,11 +105,10 @@ class Run:
             unknown = 0 if self.ended else 1  # an older file: only its last line says that it was finished
             return Completeness(max(planned, len(self) + unknown), len(self))
         wanted = self.plan.whole if gated or self.merged else self.plan.part
-        missing = wanted - self.items
+        missing, hunts = wanted - self.items, self.plan.hunts - {hunt.name for hunt in self.hunts}
         for excuse in self.unrun:
             if excuse.why != "unavailable" or not gated:
-                missing = missing - excuse.keys
-        hunts = self.plan.hunts - {hunt.name for hunt in self.hunts}
+                missing, hunts = missing - excuse.keys, hunts - excuse.hunts
         return Completeness(len(wanted), len(wanted) - len(missing), missing, tuple(sorted(hunts)))
 
     # --- single records ----------------------------------------------------------------------------------------------

@@ -34,6 +34,13 @@ class Tally:
         """The 95% Wilson score interval of the success rate."""
         return rate_interval(self.solved, self.measured) if self.measured else None
 
+    def texts(self) -> tuple[str, str, str, str]:
+        """Success, interval, n and errors for a table: never a bare percentage."""
+        interval = self.interval()
+        rate = "-" if self.rate is None else f"{100 * self.rate:.1f}%"
+        bounds = "-" if interval is None else f"[{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
+        return rate, bounds, str(self.measured), str(self.errors) if self.errors else ""
+
 
 def once(records: Iterable[Record]) -> Iterable[Record]:
     """Every episode once: the same one repeated (`--vla-repeat`) is no second measurement."""

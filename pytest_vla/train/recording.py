@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_vla.recorder import is_worker
+from pytest_vla.messages import is_worker
 from pytest_vla.rollout import surroundings
 from pytest_vla.suite import get_suite
 from pytest_vla.train.errors import DatasetError

@@ -6,8 +6,8 @@ import pytest
 from gate_records import record, records
 
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.gate.session import GateSession
-from pytest_vla.gate.verdict import GateError
+from pytest_vla.gate.evidence import GateError
+from pytest_vla.gate.plugin import GateSession
 from pytest_vla.options import Settings
 
 
@@ -30,7 +30,8 @@ def session(tmp_path):
 
 
 def reason(session, task="push"):
-    return session.flags.reason(EpisodeKey("dice", task, "L1", 99))
+    found = session.flags.reason(EpisodeKey("dice", task, "L1", 99))
+    return found and found[1]
 
 
 def test_a_decided_comparison_is_flagged_with_its_answer(session):
@@ -79,7 +80,7 @@ def test_a_spent_budget_stops_everything(tmp_path):
     session.begin(plan())
     for one in records(".u."):
         session.add(one)
-    assert reason(session, "stack") == "the budget of 3 episodes is spent"
+    assert reason(session, "stack") == "3 episodes were run, as many as --vla-max-episodes allows"
 
 
 def test_flags_of_an_earlier_run_in_the_folder_do_not_count(session, tmp_path):

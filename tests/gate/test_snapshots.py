@@ -7,7 +7,7 @@ import sys
 import pytest
 from gate_records import records
 
-from pytest_vla.gate.success_table import parse_table
+from pytest_vla.gate.baseline import parse_table
 from pytest_vla.report.runfile import write_run
 
 BASELINE_TEST = """
