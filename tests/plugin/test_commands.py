@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from pytest_vla.cli import COMMANDS, main
-from pytest_vla.command import PURPOSES
+from pytest_vla.command import PURPOSES, typed_again
 from pytest_vla.options import OPTIONS
 
 USAGE = pytest.ExitCode.USAGE_ERROR
@@ -126,6 +126,13 @@ def test_no_policy_or_two_devices_is_said(capsys):
     assert "name one policy, as POLICY or --vla-policy, got none" in complaint(capsys)
     assert main(["serve", "bad:Slow", "--device=cpu,cuda", "--device=cuda:1"]) == USAGE
     assert "--vla-device must be one name here, got cpu, cuda, cuda:1" in complaint(capsys)
+
+
+def test_what_a_command_passes_on_to_pytest_is_what_was_typed():
+    assert typed_again("device", ("cpu", "cuda:1")) == ["--vla-device=cpu,cuda:1"]
+    assert typed_again("deterministic", True) == ["--vla-deterministic"]
+    assert typed_again("first-episode", 0) == ["--vla-first-episode=0"]
+    assert typed_again("horizon", None) == typed_again("deterministic", False) == []
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(reach, capsys):
