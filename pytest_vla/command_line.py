@@ -86,8 +86,9 @@ def _read_table(config: pytest.Config) -> dict[str, Any]:
         raise pytest.UsageError(f"{path}: {error}") from None
     known = [one.key for one in OPTIONS]
     for name in table:
-        if name in RENAMED:
-            raise pytest.UsageError(renamed(f"[{TABLE}] {name}", RENAMED[name].replace("-", "_")))
+        new = RENAMED.get(name.replace("_", "-"))
+        if new is not None:
+            raise pytest.UsageError(renamed(f"[{TABLE}] {name}", new.replace("-", "_")))
         if name not in known:
             raise pytest.UsageError(unknown("option", name, known, f"in [{TABLE}] of {path}"))
     return dict(table)

@@ -233,7 +233,7 @@ def test_github_gets_a_step_summary_and_annotations(project):
 def test_a_killed_run_is_not_judged_by_what_happened_to_finish(project):
     (project.path / "half.jsonl").write_text(HALF_A_RUN)
     code, output = project.command("gate", "half.jsonl", "--success=dice=0.5")
-    assert code == 2
+    assert code == 4
     assert "the run 'half.jsonl' was not finished (1 of 40 episodes): add --vla-resume" in output
 
 

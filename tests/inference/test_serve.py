@@ -200,11 +200,11 @@ def test_both_health_checks_answer(echo, path, body):
 
 def test_the_network_is_not_served_without_a_token(capsys, monkeypatch):
     monkeypatch.delenv("PYTEST_VLA_TOKEN", raising=False)
-    assert main(["serve", "bad:Slow", "--host=0.0.0.0"]) == 2
+    assert main(["serve", "bad:Slow", "--host=0.0.0.0"]) == 4
     assert "open to the network" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("policy", ["oracle", "random", "noop"])
 def test_a_policy_that_needs_the_environment_cannot_be_served(capsys, policy):
-    assert main(["serve", policy]) == 2
+    assert main(["serve", policy]) == 4
     assert "needs the environment" in capsys.readouterr().err
