@@ -68,7 +68,9 @@ def _add_inference_commands(commands: Any) -> None:
     serve.add_argument("--port", type=int, default=8000, help="0 picks a free one (default: %(default)s)")
     serve.add_argument("--device", default="cpu", help="where the model goes (default: %(default)s)")
     serve.add_argument("--batch", type=int, default=32, metavar="N", help="largest batch (default: %(default)s)")
-    serve.add_argument("--horizon", type=int, metavar="N", help="actions to execute of each chunk (default: all)")
+    serve.add_argument(
+        "--horizon", type=int, metavar="N", help="actions of each chunk to execute (default: the policy's own, or all)"
+    )
     serve.add_argument("--protocol", choices=("auto", "vla-eval", "openpi"), default="auto", help="who may connect")
     serve.add_argument("--map", action="append", default=[], metavar="OURS=THEIRS", help="images.front=images.top, ...")
     serve.set_defaults(run=_serve)

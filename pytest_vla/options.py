@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
+from pytest_vla.policies.kinds import choices
 from pytest_vla.suggest import unknown
 
 TABLE = "tool.pytest_vla"
@@ -35,9 +36,7 @@ class Option:
 
 
 OPTIONS = (
-    Option(
-        "policy", "text", None, "SPEC", "Policy to test: oracle, random, noop, PATH.pt (checkpoint) or MODULE:FACTORY"
-    ),
+    Option("policy", "text", None, "SPEC", f"Policy to test: {choices()}"),
     Option("suite", "names", (), "NAMES", "Suites to run, separated by commas (default: all)"),
     Option("task", "names", (), "NAMES", "Tasks to run, separated by commas (default: all)"),
     Option("partition", "names", (), "NAMES", "Partitions to run, separated by commas (default: those for testing)"),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_vla.policies.base import Policy, PolicySpec
-from pytest_vla.policies.builtin import BUILTIN
-from pytest_vla.policies.loading import PolicySource, is_address, load_policy
+from pytest_vla.policies.kinds import kind_of, load_policy
+from pytest_vla.policies.source import PolicySource, SharedSource
 
 if TYPE_CHECKING:
     import pytest
@@ -24,14 +25,13 @@ def local_source(settings: Settings) -> PolicySource:
     """The policy loaded into this process."""
     assert settings.policy is not None
     source = load_policy(settings.policy)
-    if settings.policy in BUILTIN:
+    if not isinstance(source, SharedSource):
         return source
     from pytest_vla.inference.local import LocalPolicy
 
-    policy: Policy = source.bind(None, None)  # type: ignore[arg-type]  # it is shared: it needs neither
-    if settings.device and hasattr(policy, "to"):
-        policy.to(settings.device[0])
-    return _asked_as_told(source, LocalPolicy(policy, fixed_batch(settings)), settings)
+    if settings.device:
+        source.move_to(settings.device[0])
+    return _asked_as_told(source, LocalPolicy(source.policy, fixed_batch(settings)), settings)
 
 
 def open_policy(settings: Settings, workers: int) -> tuple[PolicySource, Service | None]:
@@ -49,7 +49,7 @@ def recorded_source(text: str, options: Mapping[str, Any]) -> PolicySource:
 
 def start_service(settings: Settings, workers: int) -> Service | None:
     """The servers for so many workers, or None for a policy that lives in each worker because it needs the env."""
-    if settings.policy is None or settings.policy in BUILTIN:
+    if settings.policy is None or kind_of(settings.policy).place == "env":
         return None
     from pytest_vla.inference.service import Service, ServiceOptions
 
@@ -78,6 +78,7 @@ def told(service: Service, worker: str = "gw0") -> dict[str, Any]:
     return {
         "address": service.addresses[number % len(service.addresses)],
         "digest": service.digest,
+        "verified": service.verified,
         "spec": service.spec.to_dict(),
     }
 
@@ -88,8 +89,10 @@ def remote_source(served: Mapping[str, Any], settings: Settings) -> PolicySource
 
     assert settings.policy is not None
     spec = PolicySpec.from_dict(served["spec"])
-    source = PolicySource(settings.policy, served["digest"], lambda suite, env: client, spec)
     client = InferenceClient(served["address"], spec, settings.timeout)
+    source = SharedSource(
+        text=settings.policy, digest=served["digest"], verified=served["verified"], spec=spec, policy=client
+    )
     return _asked_as_told(source, client, settings)
 
 
@@ -112,7 +115,7 @@ def describe(record: Mapping[str, Any]) -> list[str]:
 
 def fixed_batch(settings: Settings) -> int:
     """Rows of every call in a deterministic run, 0 in others."""
-    if not settings.deterministic or is_address(settings.policy or ""):
+    if not settings.deterministic or settings.policy is None or kind_of(settings.policy).place == "elsewhere":
         return 0  # what a remote server does with its batches is not ours to say
     return _number(settings, DEFAULT_FIXED_BATCH)
 
@@ -121,15 +124,15 @@ def _number(settings: Settings, default: int) -> int:
     return default if settings.batch in (None, "auto") else int(settings.batch)
 
 
-def _asked_as_told(source: PolicySource, policy: Policy, settings: Settings) -> PolicySource:
+def _asked_as_told(source: SharedSource, policy: Policy, settings: Settings) -> SharedSource:
     """The same source whose policy sees what it declared and is asked once per horizon."""
     from pytest_vla.inference.local import Declared
 
-    spec = source.spec
     asked: Policy = Declared(policy)
-    if spec.chunk > 1:
-        from pytest_vla.policies.chunking import Chunked
+    source = replace(source, batch=fixed_batch(settings) or None)
+    if source.spec.chunk <= 1:
+        return replace(source, policy=asked)
+    from pytest_vla.policies.chunking import Chunked, execution
 
-        horizon = settings.horizon or spec.extra.get("horizon")
-        asked = Chunked(asked, horizon, settings.ensemble or spec.extra.get("ensemble", "newest"))
-    return PolicySource(source.text, source.digest, lambda suite, env: asked, spec)
+    horizon, ensemble = execution(source.spec, settings.horizon, settings.ensemble)
+    return replace(source, policy=Chunked(asked, horizon, ensemble), horizon=horizon, ensemble=ensemble)
