@@ -46,9 +46,10 @@ class Execution:
     def source(self) -> PolicySource:
         """The policy of this run, loaded once."""
         if self._source is None:
-            if self.settings.policy is None:
+            if self.settings.inference.policy is None:
                 raise PolicyError("no policy: add --vla-policy=SPEC")
-            self._source = remote_source(self._served, self.settings) if self._served else local_source(self.settings)
+            asked, timeout = self.settings.inference, self.settings.run.timeout
+            self._source = remote_source(self._served, asked, timeout) if self._served else local_source(asked)
         return self._source
 
     def use(self, source: PolicySource) -> None:
@@ -60,7 +61,7 @@ class Execution:
 
     def skip_reason(self, suite: Suite) -> str | None:
         """Why no episode of this suite can run here, or None."""
-        if self.settings.policy is None:
+        if self.settings.inference.policy is None:
             return f"no policy: add --vla-policy={choices()}"
         missing = suite.missing()
         if missing is not None:
@@ -92,8 +93,8 @@ class Execution:
     def watching(self, item: pytest.Item) -> Iterator[None]:
         """Run an item with its time limit set and its results listened to."""
         results = item.stash.setdefault(RESULTS, [])
-        around = Surroundings(timeout=self.settings.timeout, on_result=results.append)
-        if self.settings.taping:
+        around = Surroundings(timeout=self.settings.run.timeout, on_result=results.append)
+        if self.settings.report.taping:
             tape = Tape()
             around = replace(around, on_result=lambda result: results.append(tape.added_to(result)), on_step=tape.add)
         token = surroundings.set(around)
@@ -106,8 +107,8 @@ class Execution:
     @contextmanager
     def _native_hang_limit(self, config: pytest.Config) -> Iterator[None]:
         """Code that hangs outside Python hears no alarm: end the worker, which costs its one item."""
-        limit = self.settings.timeout * 1.5 + 10
-        if not self.is_worker or not self.settings.timeout or float(config.getini("faulthandler_timeout") or 0):
+        limit = self.settings.run.timeout * 1.5 + 10
+        if not self.is_worker or not self.settings.run.timeout or float(config.getini("faulthandler_timeout") or 0):
             yield
             return
         faulthandler.dump_traceback_later(limit, exit=True, file=sys.__stderr__ or 2)

@@ -21,13 +21,13 @@ from pytest_vla.collection import (
     parametrize,
     use_files,
 )
+from pytest_vla.command_line import add_options, read_settings
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.execution import Execution, decorate, junit_properties, result_of, start_report, suite_of
 from pytest_vla.gate.hooks import register_gate
 from pytest_vla.hunt.hooks import HuntHooks
 from pytest_vla.hunt.items import is_hunt_id
 from pytest_vla.inference.session import told
-from pytest_vla.options import add_options, read_settings
 from pytest_vla.policies import Policy
 from pytest_vla.recorder import Recorder, is_worker, keys_from_worker
 from pytest_vla.report.session import register_report
@@ -65,16 +65,16 @@ def pytest_configure(config: pytest.Config) -> None:
     register_recording(config, settings)
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(XdistHooks(), "vla-xdist")
-    if settings.perturbing:
+    if settings.robustness.perturbing:
         from pytest_vla.perturb.plan import planned_perturbations
 
-        planned_perturbations(settings)  # what cannot be read is said at once
-    if config.option.help or not (settings.policy or settings.suite):
+        planned_perturbations(settings.robustness)  # what cannot be read is said at once
+    if config.option.help or not (settings.inference.policy or settings.run.suite):
         return
     typed = config.args_source is pytest.Config.ArgsSource.ARGS
-    files = config.args if typed else default_files(config, settings)
+    files = config.args if typed else default_files(config, settings.run)
     if not is_worker(config):
-        check_before_collection(settings, own_files=typed or any(not _is_shipped(path) for path in files))
+        check_before_collection(settings.run, own_files=typed or any(not _is_shipped(path) for path in files))
     if not typed:
         use_files(config, files)
 
@@ -86,8 +86,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     settings = config.stash[EXECUTION].settings
     if is_worker(config) or config.option.collectonly:
         return
-    if settings.policy is None:
-        if settings.suite:
+    if settings.inference.policy is None:
+        if settings.run.suite:
             raise pytest.UsageError("--vla-suite names what to run; add --vla-policy=SPEC to say with which policy")
         return
     recorder = config.stash[RECORDER] = Recorder.start(config, settings)

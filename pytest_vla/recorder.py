@@ -35,20 +35,20 @@ class Recorder:
         self._started: dict[str, Record] = {}
         self.folder = self._folder()
         self.writer = self._open()
-        self.live = Live(config, settings.first_episode, self.records.values())
+        self.live = Live(config, settings.run.first_episode, self.records.values())
 
     @classmethod
     def start(cls, config: pytest.Config, settings: Settings) -> Recorder:
         """Load the policy and open the run file; whatever is wrong is one usage error."""
         try:
-            assert settings.policy is not None
-            source, service = open_policy(settings, local_workers(config))
+            assert settings.inference.policy is not None
+            source, service = open_policy(settings.inference, settings.run.timeout, local_workers(config))
             if service is not None:
                 config.add_cleanup(service.close)
-            for name in settings.suite:
+            for name in settings.run.suite:
                 mismatch = source.spec.mismatch(get_suite(name)) if name in suite_names() else None
                 if mismatch:
-                    raise PolicyError(f"policy '{settings.policy}' cannot act in suite '{name}': {mismatch}")
+                    raise PolicyError(f"policy '{settings.inference.policy}' cannot act in suite '{name}': {mismatch}")
             recorder = cls(config, settings, source)
             recorder.service = service
             recorder.live.statistics = service.statistics if service is not None else None
@@ -59,9 +59,9 @@ class Recorder:
     # --- the run file ------------------------------------------------------------------------------------------------
 
     def _folder(self) -> Path:
-        if self.settings.run_dir is not None:
-            return Path(self.settings.run_dir)
-        if self.settings.resume:
+        if self.settings.run.run_dir is not None:
+            return Path(self.settings.run.run_dir)
+        if self.settings.run.resume:
             runs = sorted(path.parent for path in RUNS_FOLDER.glob(f"*/{FILE_NAME}"))
             if not runs:
                 raise RunFileError(
@@ -72,9 +72,9 @@ class Recorder:
 
     def _open(self) -> RunWriter:
         path = self.folder / FILE_NAME
-        if self.settings.resume and path.exists():
+        if self.settings.run.resume and path.exists():
             return self._resume(path)
-        known = [name for name in self.settings.suite if name in suite_names()]
+        known = [name for name in self.settings.run.suite if name in suite_names()]
         suites = {suite.name: suite.version for suite in get_suites(known)}
         policy = {"text": self.source.text, "digest": self.source.digest, "spec": self.source.spec.to_dict()}
         return RunWriter.create(path, provenance(policy, suites, self.settings.to_dict()))
@@ -160,7 +160,7 @@ class Recorder:
             return status
         outcomes = [record["outcome"] for record in self.records.values()]
         errors = outcomes.count("error")
-        if outcomes.count("unsolved") or errors > self.settings.max_errors:
+        if outcomes.count("unsolved") or errors > self.settings.run.max_errors:
             return pytest.ExitCode.TESTS_FAILED
         new_errors = sum(r["outcome"] == "error" for key, r in self.records.items() if key not in self.done)
         other_failures = session.testsfailed - new_errors

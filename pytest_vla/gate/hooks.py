@@ -35,7 +35,7 @@ def register_gate(config: pytest.Config, settings: Settings) -> None:
     """
     if config.pluginmanager.hasplugin("syrupy"):
         config.pluginmanager.import_plugin("pytest_vla.gate.snapshots")
-    if not (settings.gating or settings.shard or settings.repeat > 1) or config.option.help:
+    if not (settings.gate.gating or settings.run.shard or settings.run.repeat > 1) or config.option.help:
         return
     try:
         config.pluginmanager.register(GateHooks(config, settings), "vla-gate")
@@ -51,7 +51,7 @@ class GateHooks:
         self.rules = rules_of(settings)
         told: dict[str, Any] = getattr(config, "workerinput", {})
         self.is_worker = bool(told)
-        self.session = GateSession(settings) if settings.gating and not self.is_worker else None
+        self.session = GateSession(settings) if settings.gate.gating and not self.is_worker else None
         self.versions = self.session.baseline_versions() if self.session else told.get(BASELINE_VERSIONS, {})
         self.flags = StopFlags(Path(told[STOP_FOLDER]), self.rules.by) if STOP_FOLDER in told else None
         self._plan: dict[str, Any] | None = None
@@ -92,7 +92,7 @@ class GateHooks:
         """Under a gate an unsolved episode is a measurement like any other: the verdict fails the run, or does not."""
         report: Any = yield
         record = getattr(report, "vla", None)
-        if self.settings.gating and record and record["outcome"] == "unsolved" and report.failed:
+        if self.settings.gate.gating and record and record["outcome"] == "unsolved" and report.failed:
             report.outcome, report.longrepr = "passed", None
         return report  # type: ignore[no-any-return]
 
@@ -100,7 +100,7 @@ class GateHooks:
 
     def pytest_sessionstart(self) -> None:
         recorder = self._recorder()
-        if self.session is not None and recorder is not None and self.settings.early_stop:
+        if self.session is not None and recorder is not None and self.settings.gate.early_stop:
             self.flags = self.session.open(recorder.folder)
 
     @pytest.hookimpl(trylast=True)
@@ -117,7 +117,7 @@ class GateHooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, Any] | None:
         record, recorder = getattr(report, "vla", None), self._recorder()
-        if not record or not report.passed or record["outcome"] != "unsolved" or not self.settings.gating:
+        if not record or not report.passed or record["outcome"] != "unsolved" or not self.settings.gate.gating:
             return None
         if recorder is not None and recorder.live.active:
             return "unsolved", "", ""
@@ -178,7 +178,7 @@ class GateHooks:
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Early stopping wants episodes in order: work stealing would start each worker in another part of the list."""
         typed = any(str(argument).startswith("--dist") for argument in config.invocation_params.args)
-        if not self.settings.early_stop or typed:
+        if not self.settings.gate.early_stop or typed:
             return None
         from xdist.scheduler import LoadScheduling
 
@@ -192,28 +192,27 @@ class GateHooks:
         episodes = [(item, key) for item in items if (key := episode_of(item)) is not None]
         others = [item for item in items if episode_of(item) is None]
         keys = [key for _, key in episodes]
-        if settings.gating:
+        if settings.gate.gating:
             used = {key.suite for key in keys} | {pattern.split("/")[0] for pattern, _ in self.rules.success}
             suites = [get_suite(name) for name in sorted(used & set(suite_names()))]
             check_rules(self.rules, [(suite.name, *names) for suite in suites for names in suite.cells()])
             check_versions(self.versions, {key.suite: key.version for key in keys})
-        mine = in_shard(keys, read_shard(settings.shard), settings.early_stop, self.rules.by)
+        mine = in_shard(keys, read_shard(settings.run.shard), settings.gate.early_stop, self.rules.by)
         dropped = [item for (item, _), keep in zip(episodes, mine, strict=True) if not keep]
         episodes = [pair for pair, keep in zip(episodes, mine, strict=True) if keep]
         if dropped:
             self.config.hook.pytest_deselected(items=dropped)
-        if settings.early_stop:
+        if settings.gate.early_stop:
             episodes = [episodes[place] for place in interleaved([key for _, key in episodes])]
         items[:] = others + [item for item, _ in episodes]
-        if settings.gating:
+        if settings.gate.gating:
             self._plan = plan_to_dict(self._make_plan([key for _, key in episodes], keys))
 
     def _make_plan(self, run: list[EpisodeKey], everything: list[EpisodeKey]) -> Any:
         done = [EpisodeKey(s, t, p, i, x, repeat=r) for s, t, p, i, x, r in self._done()]
-        settings, has_baseline = self.settings, self.settings.baseline is not None
-        return make_plan(
-            [*done, *run], [*done, *everything], self.rules, has_baseline, settings.first_episode, settings.early_stop
-        )
+        gate, first = self.settings.gate, self.settings.run.first_episode
+        has_baseline = gate.baseline is not None
+        return make_plan([*done, *run], [*done, *everything], self.rules, has_baseline, first, gate.early_stop)
 
     def _done(self) -> list[Any]:
         """What a resumed run has already, in the controller and in a worker."""

@@ -55,13 +55,13 @@ class GateSession:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.rules = rules_of(settings)
-        self.baseline = read_baseline(settings.baseline) if settings.baseline is not None else None
+        self.baseline = read_baseline(settings.gate.baseline) if settings.gate.baseline is not None else None
         if self.baseline is None and not self.rules.success:
             raise GateError(
                 "nothing to judge by: add --vla-baseline=RUN, or thresholds such as "
                 '[tool.pytest_vla.gate.success] "suite/task" = 0.8 in pyproject.toml'
             )
-        self.plan = Plan(first=settings.first_episode, early_stop=settings.early_stop)
+        self.plan = Plan(first=settings.run.first_episode, early_stop=settings.gate.early_stop)
         self.flags: StopFlags | None = None
         self.decided: dict[Group, Verdict] = {}
         self._records: dict[Group, list[Record]] = defaultdict(list)
@@ -100,11 +100,11 @@ class GateSession:
         if verdict is not None:
             self.decided[group] = verdict
             self.flags.raise_flag(group, f"decided: {verdict} after {used} episodes")
-        if self.settings.budget is not None and self._count == self.settings.budget:
+        if self._count == self.settings.gate.max_episodes:
             self.flags.raise_flag(None, f"the budget of {self._count} episodes is spent")
 
     def judge(self, records: Sequence[Record]) -> Judgement:
-        return judge(records, self.rules, self.plan, self.baseline, self.settings.max_errors)
+        return judge(records, self.rules, self.plan, self.baseline, self.settings.run.max_errors)
 
     def _decided(self, group: Group) -> tuple[Verdict | None, int]:
         """The verdict once every comparison of the group has stopped, or one of them has failed; and after how many."""
@@ -128,10 +128,10 @@ class GateSession:
 
 def rules_of(settings: Settings) -> Rules:
     """The rules of this invocation; options that contradict each other are an error."""
-    read_shard(settings.shard)
-    if settings.budget is not None and not settings.early_stop:
-        raise GateError("--vla-budget shares out episodes between undecided comparisons: add --vla-early-stop")
-    return read_rules(settings.gate_table)
+    read_shard(settings.run.shard)
+    if settings.gate.max_episodes is not None and not settings.gate.early_stop:
+        raise GateError("--vla-max-episodes shares out episodes between undecided comparisons: add --vla-early-stop")
+    return read_rules(settings.gate.gate_table)
 
 
 def _file_name(group: Group) -> str:

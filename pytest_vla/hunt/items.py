@@ -13,7 +13,7 @@ import pytest
 
 from pytest_vla.benchmark import Benchmark
 from pytest_vla.episode import EpisodeKey, Result, builtin
-from pytest_vla.hunt.mark import DEFAULT_BUDGET, DEFAULT_CONTROLS, MARK, Hunted
+from pytest_vla.hunt.mark import DEFAULT_EPISODES, DEFAULT_SCENES, MARK, Hunted
 from pytest_vla.hunt.progress import Progress
 from pytest_vla.suite import SuiteError, get_suite
 
@@ -34,7 +34,7 @@ class HuntKey:
     task: str
     partition: str
     axes: tuple[str, ...]
-    episodes: int
+    scenes: int
     first_episode: int
     budget: int
     hand: int = 0
@@ -53,7 +53,7 @@ def hunted_of(function: pytest.Item, settings: Settings) -> Hunted | None:
     mark = function.get_closest_marker(MARK)
     if mark and mark.args and isinstance(mark.args[0], Hunted):
         return mark.args[0]
-    mark = function.get_closest_marker("vla") if settings.hunt else None
+    mark = function.get_closest_marker("vla") if settings.robustness.hunt else None
     if mark and mark.args and isinstance(mark.args[0], Benchmark):
         asked = mark.args[0]
         return Hunted(asked.suite, (), asked.tasks, asked.partitions, asked.episodes)
@@ -84,26 +84,26 @@ def parametrize_hunts(metafunc: pytest.Metafunc, asked: Hunted, settings: Settin
 
 
 def hunts_of(asked: Hunted, settings: Settings) -> list[HuntKey]:
-    """The hunts of one function under the options; what is wrong with its axes is one usage error."""
+    """The hunts of one function under the options; what is wrong with them is one usage error."""
     from pytest_vla.perturb import PerturbationError, resolve
 
-    if settings.suite and asked.suite not in settings.suite:
+    if asked.refused:
+        raise pytest.UsageError(asked.refused)
+    run, options = settings.run, settings.robustness
+    if run.suite and asked.suite not in run.suite:
         return []
     try:
         suite = get_suite(asked.suite)
-        chosen = asked.partitions or [name for name in settings.partition if name in suite.partitions()]
+        chosen = asked.partitions or [name for name in run.partition if name in suite.partitions()]
         cells = suite.select(asked.tasks, chosen)
-        axes = tuple(resolve(settings.axes or asked.axes or ("all",), suite.axes()))
+        axes = tuple(resolve(options.axes or asked.axes or ("all",), suite.axes()))
     except (SuiteError, PerturbationError) as error:
         raise pytest.UsageError(f"hunt in suite '{asked.suite}': {error}") from None
-    cells = [cell for cell in cells if not settings.task or cell[0] in settings.task]
-    cells = [cell for cell in cells if not settings.partition or cell[1] in settings.partition]
-    episodes = next(n for n in (settings.episodes, asked.episodes, DEFAULT_CONTROLS) if n is not None)
-    budget = next(n for n in (settings.hunt_episodes, asked.budget, DEFAULT_BUDGET) if n is not None)
-    return [
-        HuntKey(asked.suite, task, partition, axes, episodes, settings.first_episode, budget)
-        for task, partition in cells
-    ]
+    cells = [cell for cell in cells if not run.task or cell[0] in run.task]
+    cells = [cell for cell in cells if not run.partition or cell[1] in run.partition]
+    scenes = next(n for n in (options.hunt_scenes, asked.scenes, DEFAULT_SCENES) if n is not None)
+    budget = next(n for n in (options.hunt_episodes, asked.episodes, DEFAULT_EPISODES) if n is not None)
+    return [HuntKey(asked.suite, task, partition, axes, scenes, run.first_episode, budget) for task, partition in cells]
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -176,17 +176,17 @@ def lead(player: Player, execution: Execution, crew: Any, hands: int) -> dict[st
     from pytest_vla.hunt.search import Budget, Hunt, HuntError
     from pytest_vla.hunt.space import Space
 
-    key, settings = player.key, execution.settings
+    key, options = player.key, execution.settings.robustness
     space = Space.of(key.axes)
     records: list[dict[str, Any]] = []
     try:
-        ledger = Ledger.open(settings.hunt_database, player.item.config.rootpath, key)
+        ledger = Ledger.open(options.hunt_database, player.item.config.rootpath, key)
         known = [point for text in ledger.finds() if (point := _point(space, text)) is not None]
         search = Hunt(
             space,
             asker(player, space, records, crew),
-            Budget(key.budget, settings.hunt_seconds or float("inf")),
-            seeds=range(key.first_episode, key.first_episode + key.episodes),
+            Budget(key.budget, options.hunt_seconds or float("inf")),
+            seeds=range(key.first_episode, key.first_episode + key.scenes),
             batch=hands if crew is not None else 1,
             known=known,
         )

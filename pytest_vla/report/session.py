@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 def register_report(config: pytest.Config, settings: Settings) -> None:
     """Add the hook below on the controller, where a report or films were asked for."""
-    asked = settings.report is not None or settings.video not in (None, "none")
-    if asked and not hasattr(config, "workerinput") and not config.option.help:
+    if settings.report.reporting and not hasattr(config, "workerinput") and not config.option.help:
         config.pluginmanager.register(ReportHooks(config, settings), "vla-report")
 
 
@@ -37,7 +36,7 @@ class ReportHooks:
             if terminalreporter.isatty:
                 terminalreporter.rewrite(line, erase=True)
 
-        baseline = self.settings.baseline
+        baseline = self.settings.gate.baseline
         try:
             run = read_run(recorder.writer.path)
             if not run.episodes and not run.others:
@@ -45,9 +44,9 @@ class ReportHooks:
             other = read_run(baseline) if baseline and run_path(baseline).suffix == ".jsonl" else None
             path = build_report(
                 run,
-                self.settings.report or recorder.folder,
+                self.settings.report.report or recorder.folder,
                 other,
-                video=self.settings.video,
+                video=self.settings.report.video,
                 tell=tell,
             )
         except RunFileError as error:

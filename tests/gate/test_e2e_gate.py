@@ -162,7 +162,7 @@ def test_with_eight_workers_and_slow_failures_the_answer_is_that_of_the_episodes
 
 
 def test_a_budget_goes_to_what_is_undecided(project):
-    arguments = ("--vla-baseline=main", "--vla-early-stop", "--vla-budget=80")
+    arguments = ("--vla-baseline=main", "--vla-early-stop", "--vla-max-episodes=80")
     code, output = project.pytest("new", *arguments, SKILL="push:0.8")
     run = project.episodes("new")
     assert len(run) == 80
@@ -286,7 +286,7 @@ def test_a_baseline_that_cannot_be_used_is_one_clear_message(project, content, m
         ("margin = 0.1", ["--vla-gate"], "nothing to judge by: add --vla-baseline=RUN"),
         ("margn = 0.1", ["--vla-baseline=main"], "unknown option 'margn' in [tool.pytest_vla.gate]"),
         ("", ["--vla-baseline=main", "--vla-shard=3/2"], "--vla-shard must be I/N"),
-        ("", ["--vla-baseline=main", "--vla-budget=9"], "add --vla-early-stop"),
+        ("", ["--vla-baseline=main", "--vla-max-episodes=9"], "add --vla-early-stop"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])

@@ -12,12 +12,8 @@ from pytest_vla.options import Settings
 
 
 def settings(**more):
-    given = {
-        "policy": "oracle", "suite": (), "task": (), "partition": (), "episodes": 100, "first_episode": 0,
-        "run_dir": None, "resume": False, "max_errors": 0, "timeout": 0.0, "early_stop": True,
-        "gate_table": {"success": {"dice": [0.6, 0.8]}}, **more,
-    }  # fmt: skip
-    return Settings(**given)
+    given = {"episodes": 100, "early_stop": True, "gate_table": {"success": {"dice": [0.6, 0.8]}}, **more}
+    return Settings.from_dict(given)
 
 
 def plan(tasks=("push",), count=100):
@@ -78,7 +74,7 @@ def test_a_failed_comparison_stops_even_where_another_is_open(tmp_path):
 
 
 def test_a_spent_budget_stops_everything(tmp_path):
-    session = GateSession(settings(budget=3))
+    session = GateSession(settings(max_episodes=3))
     session.open(tmp_path)
     session.begin(plan())
     for one in records(".u."):
@@ -111,7 +107,7 @@ def test_a_repeat_is_no_evidence(session):
     ("changes", "message"),
     [
         ({"gate_table": {}}, "nothing to judge by"),
-        ({"early_stop": False, "budget": 5}, "add --vla-early-stop"),
+        ({"early_stop": False, "max_episodes": 5}, "add --vla-early-stop"),
         ({"shard": "3/2"}, "--vla-shard must be I/N"),
     ],
 )

@@ -27,7 +27,7 @@ class Shaky(GoStraight):
         return [np.zeros(2) for _ in observations]
 
 
-@vla.hunt(ReachSuite(), axes=["language", "robot.action_noise"], task="near", partition="calm", budget=150)
+@vla.hunt(ReachSuite(), axes=["language", "robot.action_noise"], task="near", partition="calm", episodes=150)
 def test_robust(policy, env, episode, perturbation):
     assert vla.rollout(policy, env, episode, perturbation)
 '''
@@ -141,7 +141,7 @@ def test_a_hunt_ends_and_is_reported_when_a_worker_dies_in_it(brittle):
         import pytest_vla as vla
         from test_reach import ReachSuite
 
-        @vla.hunt(ReachSuite(), axes="language.case", task="near", partition="calm", budget=60)
+        @vla.hunt(ReachSuite(), axes="language.case", task="near", partition="calm", episodes=60)
         def test_fatal(policy, env, episode, perturbation):
             if perturbation.level("language.case") == 2:
                 os._exit(3)
@@ -181,7 +181,7 @@ def test_axes_that_cannot_be_hunted_are_one_usage_error(brittle, arguments, mess
 
 
 def test_nothing_solved_unperturbed_is_said_in_one_sentence(brittle):
-    result = run(brittle, "--vla-episodes=4", policy="test_robust:Shaky")
+    result = run(brittle, "--vla-hunt-scenes=4", policy="test_robust:Shaky")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         ["reach/near-calm: nothing to hunt: the policy solved none of 4 episodes unperturbed. Choose a task it can do*"]
@@ -232,7 +232,7 @@ def test_an_assertion_of_the_function_itself_fails_a_probe(brittle):
         import pytest_vla as vla
         from test_reach import ReachSuite
 
-        @vla.hunt(ReachSuite(), axes="robot.delay", task="near", partition="calm", budget=60)
+        @vla.hunt(ReachSuite(), axes="robot.delay", task="near", partition="calm", episodes=60)
         def test_quick(policy, env, episode, perturbation):
             result = vla.rollout(policy, env, episode, perturbation)
             assert result.steps <= 3
