@@ -17,7 +17,7 @@ from pytest_vla.gate.evidence import GateError
 from pytest_vla.inference.commands import COMMANDS as INFERENCE_COMMANDS
 from pytest_vla.policies.base import PolicyError
 from pytest_vla.report.commands import COMMANDS as REPORT_COMMANDS
-from pytest_vla.report.runfile import RunFileError
+from pytest_vla.run import RunFileError
 from pytest_vla.suggest import unknown
 from pytest_vla.suite import SuiteError
 from pytest_vla.train.commands import COMMANDS as TRAIN_COMMANDS
@@ -116,8 +116,8 @@ def _sheet_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from pytest_vla.report.runfile import read_run
     from pytest_vla.report.table import describe_run
+    from pytest_vla.run import read_run
 
     print(describe_run(read_run(options.run_file)))
     return 0
@@ -132,16 +132,19 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _merge(options: argparse.Namespace) -> int:
-    from pytest_vla.report.runfile import FILE_NAME, merge_runs, read_run, write_run
+    from pytest_vla.run import FILE_NAME, read_run
+    from pytest_vla.run.merge import merge_runs
 
     runs = [read_run(path) for path in options.runs]
     for run in runs:
         for number, problem in run.damaged:
             print(f"pytest-vla: {run.path}:{number} is damaged and left out ({problem})", file=sys.stderr)
-    first, episodes = merge_runs(runs)
     path = options.output if options.output.suffix == ".jsonl" else options.output / FILE_NAME
-    write_run(path, first, episodes)
-    print(f"{len(episodes)} episodes of {len(runs)} runs in {path}")
+    count = merge_runs(runs, path)
+    print(f"{count} episodes of {len(runs)} runs in {path}")
+    complete = read_run(path).completeness(gated=True)
+    if not complete.finished:
+        print(f"pytest-vla: {complete}; a gate will not pass it", file=sys.stderr)
     return 0
 
 

@@ -18,6 +18,7 @@ from pytest_vla.inference.session import local_source, remote_source
 from pytest_vla.messages import NotRun, Rolled
 from pytest_vla.options import Settings
 from pytest_vla.policies import Policy, PolicyError, PolicySource
+from pytest_vla.policies.kinds import choices
 from pytest_vla.rollout import Surroundings, surroundings
 from pytest_vla.run import Failure, Record
 from pytest_vla.run.trace import Tape
@@ -62,7 +63,7 @@ class Execution:
     def skip_reason(self, suite: Suite) -> str | None:
         """Why no episode of this suite can run here, or None."""
         if self.settings.inference.policy is None:
-            return "no policy: add --vla-policy=oracle, random, noop, PATH.pt or MODULE:FACTORY"
+            return f"no policy: add --vla-policy={choices()}"
         missing = suite.missing()
         if missing is not None:
             return f"suite '{suite.name}' needs {missing.module}: {missing.install}"

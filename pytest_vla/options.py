@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from pytest_vla.policies.kinds import choices
+
 Kind = Literal["text", "names", "count", "seconds", "flag", "batch", "ensemble", "video"]
 
 # Options that had another name, refused with the new one. Run files that have the old one are read all the same.
@@ -81,7 +83,7 @@ class InferenceOptions:
 
     policy: str | None = field(
         default=None,
-        metadata=option("text", "SPEC", "Policy to test: oracle, random, noop, PATH.pt (checkpoint) or MODULE:FACTORY"),
+        metadata=option("text", "SPEC", f"Policy to test: {choices()}"),
     )
     device: tuple[str, ...] = field(
         default=(),

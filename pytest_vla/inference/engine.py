@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.policies.base import Policy, PolicyError
+from pytest_vla.rollout import EpisodeError
 
 MAX_ERROR_TEXT = 20_000  # characters
 TRIALS = 16  # a model that does depend on the row showed it in half of all single trials
@@ -204,10 +205,11 @@ def checked(actions: Any, count: int) -> list[Any]:
 
 
 def failure_of(error: Exception) -> Failure:
-    """What a person should read of an exception; an error that names its own reason keeps it."""
-    reason = getattr(error, "reason", "policy_error")
-    if isinstance(error, PolicyError) or hasattr(error, "reason"):
-        return Failure(str(reason), str(error)[:MAX_ERROR_TEXT])
+    """What a person should read of an exception; one of ours says all in its text, of any other the traceback helps."""
+    if isinstance(error, EpisodeError):
+        return Failure(error.reason, str(error)[:MAX_ERROR_TEXT])
+    if isinstance(error, PolicyError):
+        return Failure("policy_error", str(error)[:MAX_ERROR_TEXT])
     text = "".join(traceback.format_exception(error)).rstrip()
     return Failure("policy_error", text[-MAX_ERROR_TEXT:])
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_vla.options import InferenceOptions, Settings
 from pytest_vla.policies.base import Policy, PolicySpec
-from pytest_vla.policies.builtin import BUILTIN
-from pytest_vla.policies.loading import PolicySource, is_address, load_policy
+from pytest_vla.policies.kinds import kind_of, load_policy
+from pytest_vla.policies.source import PolicySource, SharedSource
 
 if TYPE_CHECKING:
     import pytest
@@ -24,14 +24,13 @@ def local_source(options: InferenceOptions) -> PolicySource:
     """The policy loaded into this process."""
     assert options.policy is not None
     source = load_policy(options.policy)
-    if options.policy in BUILTIN:
+    if not isinstance(source, SharedSource):
         return source
     from pytest_vla.inference.local import LocalPolicy
 
-    policy: Policy = source.bind(None, None)  # type: ignore[arg-type]  # it is shared: it needs neither
-    if options.device and hasattr(policy, "to"):
-        policy.to(options.device[0])
-    return _asked_as_told(source, LocalPolicy(policy, fixed_batch(options)), options)
+    if options.device:
+        source.move_to(options.device[0])
+    return _asked_as_told(source, LocalPolicy(source.policy, fixed_batch(options)), options)
 
 
 def open_policy(options: InferenceOptions, timeout: float, workers: int) -> tuple[PolicySource, Service | None]:
@@ -49,7 +48,7 @@ def recorded_source(text: str, recorded: Mapping[str, Any]) -> PolicySource:
 
 def start_service(options: InferenceOptions, timeout: float, workers: int) -> Service | None:
     """The servers for so many workers, or None for a policy that lives in each worker because it needs the env."""
-    if options.policy is None or options.policy in BUILTIN:
+    if options.policy is None or kind_of(options.policy).place == "env":
         return None
     from pytest_vla.inference.service import Service, ServiceOptions
 
@@ -77,6 +76,7 @@ def told(service: Service, worker: str = "gw0") -> dict[str, Any]:
     return {
         "address": service.addresses[number % len(service.addresses)],
         "digest": service.digest,
+        "verified": service.verified,
         "spec": service.spec.to_dict(),
     }
 
@@ -87,8 +87,10 @@ def remote_source(served: Mapping[str, Any], options: InferenceOptions, timeout:
 
     assert options.policy is not None
     spec = PolicySpec.from_dict(served["spec"])
-    source = PolicySource(options.policy, served["digest"], lambda suite, env: client, spec)
     client = InferenceClient(served["address"], spec, timeout)
+    source = SharedSource(
+        text=options.policy, digest=served["digest"], verified=served["verified"], spec=spec, policy=client
+    )
     return _asked_as_told(source, client, options)
 
 
@@ -110,7 +112,7 @@ def describe(record: Mapping[str, Any]) -> list[str]:
 
 def fixed_batch(options: InferenceOptions) -> int:
     """Rows of every call in a deterministic run, 0 in others."""
-    if not options.deterministic or is_address(options.policy or ""):
+    if not options.deterministic or options.policy is None or kind_of(options.policy).place == "elsewhere":
         return 0  # what a remote server does with its batches is not ours to say
     return _number(options, DEFAULT_FIXED_BATCH)
 
@@ -119,15 +121,15 @@ def _number(options: InferenceOptions, default: int) -> int:
     return default if options.batch in (None, "auto") else int(options.batch)
 
 
-def _asked_as_told(source: PolicySource, policy: Policy, options: InferenceOptions) -> PolicySource:
+def _asked_as_told(source: SharedSource, policy: Policy, options: InferenceOptions) -> SharedSource:
     """The same source whose policy sees what it declared and is asked once per horizon."""
     from pytest_vla.inference.local import Declared
 
-    spec = source.spec
     asked: Policy = Declared(policy)
-    if spec.chunk > 1:
-        from pytest_vla.policies.chunking import Chunked
+    source = replace(source, batch=fixed_batch(options) or None)
+    if source.spec.chunk <= 1:
+        return replace(source, policy=asked)
+    from pytest_vla.policies.chunking import Chunked, execution
 
-        horizon = options.horizon or spec.extra.get("horizon")
-        asked = Chunked(asked, horizon, options.ensemble or spec.extra.get("ensemble", "newest"))
-    return PolicySource(source.text, source.digest, lambda suite, env: asked, spec)
+    horizon, ensemble = execution(source.spec, options.horizon, options.ensemble)
+    return replace(source, policy=Chunked(asked, horizon, ensemble), horizon=horizon, ensemble=ensemble)

@@ -20,6 +20,7 @@ RAMP_HZ = 50  # how often the set point moves on within one action
 SPEED_M_S = 0.4
 OPENING_M_S = 0.18
 MAX_OPENING_M = 0.036
+HEIGHT, GRIPPER = 2, 3  # where an action, like the pose in an observation, has its z and its gripper
 LOW = np.array([-0.20, -0.14, 0.001, 0.0], dtype=np.float32)  # x, y, z in metres, gripper 0 closed
 HIGH = np.array([0.20, 0.14, 0.120, 1.0], dtype=np.float32)  # gripper 1 open
 START_M: Vector = (0.0, 0.12, 0.10)
@@ -58,7 +59,7 @@ def action_of(tip: Vector, opening: float) -> NDArray[np.float32]:
 def limited(action: NDArray[np.float32]) -> Array:
     """The set point that an action asks for: inside the workspace, the gripper as an opening in metres."""
     target = np.clip(action, LOW, HIGH).astype(np.float64)
-    target[3] *= MAX_OPENING_M
+    target[GRIPPER] *= MAX_OPENING_M
     return target
 
 
@@ -70,5 +71,5 @@ def ramp(set_point: Array, target: Array, seconds: float) -> Array:
     if length > SPEED_M_S * seconds:
         step[:3] *= SPEED_M_S * seconds / length
     most = OPENING_M_S * seconds
-    step[3] = min(max(away[3], -most), most)
+    step[GRIPPER] = min(max(away[GRIPPER], -most), most)
     return set_point + step

@@ -21,7 +21,7 @@ from pytest_vla.train.errors import DatasetError, TrainError
 from pytest_vla.train.loop import TrainConfig, train
 
 POLICY = f"{__name__}:Linear"
-OURS = "pytest_vla.train.object_tokens:ObjectTokenPolicy"
+OURS = "pytest_vla.suites.vima.policy.object_tokens:ObjectTokenPolicy"
 
 
 class Linear(nn.Module, Policy):

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .facts import BOARD_M, CAMERA, FRONT, GRIPPER, HEIGHT, TABLE_M
+
 if TYPE_CHECKING:
     from pytest_vla.train.demonstration import Demonstration
 
@@ -26,10 +28,8 @@ Floats = NDArray[np.float64]
 
 CHUNK = 16  # actions; the longest half move of the oracle has 14
 PIXEL_M = 0.0025
-ROWS, COLUMNS = 112, 160  # of the table seen from above: y +-0.14 m, x +-0.20 m
-PICTURE = 86  # pixels across the board in that view
-BOARD_M = 0.216
-CAMERA_M, CAMERA_FOVY_DEG = (0.0, -0.30, 0.44), 45.0  # calibration of the front camera, which looks at the origin
+COLUMNS, ROWS = (round(side / PIXEL_M) for side in TABLE_M)  # of the table seen from above
+PICTURE = int(BOARD_M / PIXEL_M)  # pixels across the board in that view
 TOKENS = 56
 WORDS = 1024  # buckets that words are hashed into; 0 is "no word"
 UP_M = 0.03  # a hand above this is clear of the stones
@@ -51,8 +51,8 @@ def halves(action: Array) -> list[Half]:
     found, start = [], 0
     while start < len(action):
         stop = _half_end(action, start)
-        changes = np.flatnonzero(np.diff(action[start:stop, 3]) != 0)
-        kind = REST if not changes.size else PICK if action[start, 3] > 0.5 else RELEASE
+        changes = np.flatnonzero(np.diff(action[start:stop, GRIPPER]) != 0)
+        kind = REST if not changes.size else PICK if action[start, GRIPPER] > 0.5 else RELEASE
         at = start + int(changes[0]) + 1 if changes.size else start
         found.append(Half(start, stop, kind, action[at, :2]))
         start = stop
@@ -63,7 +63,7 @@ def _half_end(action: Array, start: int) -> int:
     """The first step after `start` by which the gripper has changed, is up again, and turns to something else."""
     for step in range(start + 1, len(action)):
         before, now = action[step - 1], action[step]
-        if before[3] != action[start, 3] and before[2] > UP_M and np.abs(now - before).max() > 1e-3:
+        if before[GRIPPER] != action[start, GRIPPER] and before[HEIGHT] > UP_M and np.abs(now - before).max() > 1e-3:
             return step
     return len(action)
 
@@ -75,7 +75,7 @@ def chunk_of(action: Array, start: int, stop: int) -> Array:
 
 def is_held(ee: Array) -> bool:
     """Whether the fingers are as far apart as a stone is wide."""
-    return bool(0.3 < ee[3] < 0.85)
+    return bool(0.3 < ee[GRIPPER] < 0.85)
 
 
 def tokens_of(instruction: str) -> NDArray[np.int64]:
@@ -108,12 +108,9 @@ def _table_pixels() -> tuple[Floats, Floats]:
     x = (np.arange(COLUMNS) + 0.5 - COLUMNS / 2) * PIXEL_M
     y = (ROWS / 2 - np.arange(ROWS) - 0.5) * PIXEL_M
     points = np.stack(np.broadcast_arrays(x, y[:, None], 0.0), axis=-1)
-    forward = -np.asarray(CAMERA_M) / np.linalg.norm(CAMERA_M)
-    right = np.cross(forward, (0.0, 0.0, 1.0))
-    right /= np.linalg.norm(right)
-    away = points - CAMERA_M
-    scale = 0.5 / math.tan(math.radians(CAMERA_FOVY_DEG) / 2) / (away @ forward)
-    return 0.5 - scale * (away @ np.cross(right, forward)), 0.5 + scale * (away @ right)
+    away = points - FRONT.position
+    scale = 0.5 / math.tan(math.radians(FRONT.fovy_deg) / 2) / (away @ FRONT.forward)
+    return 0.5 - scale * (away @ FRONT.up), 0.5 + scale * (away @ FRONT.right)
 
 
 def _sample(image: Array, rows: Floats, columns: Floats) -> NDArray[np.uint8]:
@@ -150,7 +147,7 @@ def examples_of(demonstration: Demonstration) -> Iterator[dict[str, Array]]:
     for index, half in enumerate(cut):
         following = next((later for later in cut[index:] if later.kind == RELEASE), half)
         for step in range(half.start, half.stop, CHUNK)[:2]:
-            image, ee = demonstration.images["front"][step], demonstration.state["ee"][step]
+            image, ee = demonstration.images[CAMERA][step], demonstration.state["ee"][step]
             yield observed(image, ee, moves, demonstration.instruction, picture) | {
                 "kind": np.asarray(half.kind, np.int64),
                 "spot": half.spot.astype(np.float32),

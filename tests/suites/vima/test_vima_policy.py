@@ -7,13 +7,14 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch
+from pytest_vla.suites.vima.policy.facts import CAMERA
+from pytest_vla.suites.vima.policy.object_tokens import ObjectTokenPolicy
+from pytest_vla.suites.vima.policy.objects import OBJECT, SCENE_OBJECT, WORD, find_objects, read_prompt
 
 from pytest_vla.policies.checkpoint import load_checkpoint, save_checkpoint
 from pytest_vla.rollout import rollout, surroundings
 from pytest_vla.suite import get_suite
 from pytest_vla.train.demonstration import Demonstration, Take
-from pytest_vla.train.object_tokens import ObjectTokenPolicy
-from pytest_vla.train.objects import OBJECT, SCENE_OBJECT, WORD, find_objects, read_prompt
 
 pytest.importorskip("pybullet")
 CONDITIONINGS: list[Literal["cross", "prefix"]] = ["cross", "prefix"]
@@ -52,6 +53,16 @@ def test_an_object_is_cut_out_and_placed_on_the_table() -> None:
     assert crop[:, 16, 16].tolist() == [250, 0, 10, 255]
     assert crop[:, 2, 16].tolist() == [0, 0, 0, 0]
     np.testing.assert_allclose(found.boxes[0], [0.5 - 20 / 250.98, 30 / 250.98, 8 / 250.98, 16 / 250.98], atol=1e-5)
+
+
+def test_things_on_the_suites_table_are_found_where_they_stand(suite: Any, env: Any) -> None:
+    seen, _ = env.reset(options={"episode": suite.episode("visual_manipulation", "train", 0)})
+    found = find_objects(seen["images"][CAMERA], seen["segmentation"][CAMERA])
+    places = dict(zip(found.ids, found.boxes[:, :2].tolist(), strict=True))
+    table = env.table.state()
+    assert set(places) == set(env.ids.values())
+    for label, number in env.ids.items():
+        assert np.hypot(*np.subtract(places[number], table[label].position[:2])) < 0.02
 
 
 def test_a_prompt_is_read_in_order(demonstrations: list[Demonstration]) -> None:

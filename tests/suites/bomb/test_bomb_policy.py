@@ -13,12 +13,7 @@ import pytest_vla as vla
 
 torch = pytest.importorskip("torch")
 
-from pytest_vla.policies.checkpoint import load_checkpoint, save_checkpoint  # noqa: E402
-from pytest_vla.train.demonstration import Demonstration  # noqa: E402
-from pytest_vla.train.visuomotor import CELL_M, Memory, Visuomotor, peak, spread  # noqa: E402
-from pytest_vla.train.visuomotor_examples import (  # noqa: E402
-    CAMERA_FOVY_DEG,
-    CAMERA_M,
+from pytest_vla.suites.bomb.policy.examples import (  # noqa: E402
     CHUNK,
     PICK,
     PIXEL_M,
@@ -29,6 +24,10 @@ from pytest_vla.train.visuomotor_examples import (  # noqa: E402
     seen_from_above,
     tokens_of,
 )
+from pytest_vla.suites.bomb.policy.visuomotor import CELL_M, Memory, Visuomotor, peak, spread  # noqa: E402
+
+from pytest_vla.policies.checkpoint import load_checkpoint, save_checkpoint  # noqa: E402
+from pytest_vla.train.demonstration import Demonstration  # noqa: E402
 
 OPEN, CLOSED = 1.0, 0.0
 INSTRUCTION = "place the black stone at position (3,4)"
@@ -94,10 +93,6 @@ def test_a_long_rest_is_looked_at_twice_so_that_home_with_all_done_is_known() ->
     assert [int(example["kind"]) for example in Visuomotor.examples(shown)] == [PICK, RELEASE, REST, REST]
     np.testing.assert_allclose(again["ee"], (0.0, 0.12, 0.1, OPEN))
     assert int(first["moves"]) == int(again["moves"]) == 1
-
-
-def test_the_calibration_is_that_of_the_suites_front_camera() -> None:
-    assert (FRONT.position, FRONT.fovy_deg) == (CAMERA_M, CAMERA_FOVY_DEG)
 
 
 def test_a_dot_on_the_table_is_seen_from_above_where_it_lies() -> None:

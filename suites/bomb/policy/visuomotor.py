@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pytest_vla.policies.base import Observation, Policy, PolicySpec
-from pytest_vla.train.visuomotor_examples import (
+
+from .examples import (
     CHUNK,
     COLUMNS,
     PICK,
@@ -34,6 +35,7 @@ from pytest_vla.train.visuomotor_examples import (
     observed,
     picture_of,
 )
+from .facts import CAMERA, GRIPPER, HEIGHT, REST_SPOT, SUITES, TRAVEL_M
 
 if TYPE_CHECKING:
     from pytest_vla.episode import EpisodeKey
@@ -44,8 +46,6 @@ MAP = (ROWS // STRIDE, COLUMNS // STRIDE)
 CELL_M = PIXEL_M * STRIDE
 KINDS = 3
 MOST_MOVES = 3
-REST_SPOT = (0.0, 0.12)
-TRAVEL_M = 0.045  # heights are learned in these units
 SPOT_NOISE_M = 0.001  # so that the actions do not depend on a spot's last digits
 
 
@@ -60,7 +60,7 @@ class Memory:
 class Visuomotor(nn.Module, Policy):
     """Args: channels of the image features, width of the instruction's features."""
 
-    spec = PolicySpec(suites=("bomb", "bomb_bullet"), cameras=("front",), state_keys=("ee",), prompt=True, chunk=CHUNK)
+    spec = PolicySpec(suites=SUITES, cameras=(CAMERA,), state_keys=("ee",), prompt=True, chunk=CHUNK)
 
     def __init__(self, channels: int = 32, width: int = 64) -> None:
         super().__init__()
@@ -89,8 +89,8 @@ class Visuomotor(nn.Module, Policy):
             "kind": F.cross_entropy(kinds, kind),
             "pick": _map_loss(pick, spot, kind == PICK),
             "release": _map_loss(release, batch["release"], kind != REST),
-            "height": F.l1_loss(height, batch["chunk"][..., 2]) / TRAVEL_M,
-            "opening": F.binary_cross_entropy_with_logits(opening, batch["chunk"][..., 3]),
+            "height": F.l1_loss(height, batch["chunk"][..., HEIGHT]) / TRAVEL_M,
+            "opening": F.binary_cross_entropy_with_logits(opening, batch["chunk"][..., GRIPPER]),
         }
         metrics = {f"{name}_loss": float(part.detach()) for name, part in parts.items()}
         with torch.no_grad():
@@ -136,7 +136,7 @@ class Visuomotor(nn.Module, Policy):
         memory.moves += memory.held and not held
         memory.held = held
         picture = picture_of(observation.get("prompt"))
-        image = np.asarray(observation["images"]["front"])
+        image = np.asarray(observation["images"][CAMERA])
         return observed(image, ee, memory.moves, str(observation["instruction"]), picture)
 
 

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .facts import BACKDROP, CAMERA, METRES_PER_PIXEL, NOTHING_ID, TABLE_CENTRE_M
+
 Array = NDArray[Any]
 
-CAMERA = "top"  # looks straight down from far away: pixels are places on the table
-METRES_PER_PIXEL = 1 / 250.98
-TABLE_CENTRE_M = (0.5, 0.0)
 CROP_PX = 32
-BACKGROUND = (0, 1, 255)  # floor, table, nothing
 WORDS = 2048  # buckets of the hashed vocabulary; 0 is "no word"
 WORD, OBJECT, SCENE_OBJECT = 0, 1, 2
 
@@ -51,7 +49,7 @@ class PromptTokens:
     crops: NDArray[np.uint8]
 
 
-def find_objects(rgb: Array, segmentation: Array, background: Sequence[int] = BACKGROUND) -> Objects:
+def find_objects(rgb: Array, segmentation: Array, background: Sequence[int] = BACKDROP) -> Objects:
     """One crop and box for each number of the segmentation that is not background."""
     ids = [int(i) for i in np.flatnonzero(np.bincount(segmentation.reshape(-1))) if i not in background]
     crops, boxes = np.zeros((len(ids), 4, CROP_PX, CROP_PX), np.uint8), np.zeros((len(ids), 4), np.float32)
@@ -73,7 +71,7 @@ def read_prompt(prompt: Mapping[str, Any]) -> PromptTokens:
         elif name in prompt["assets"]:
             asset = prompt["assets"][name]
             alone = asset["kind"] == "object"
-            background = (255,) if alone else BACKGROUND
+            background = (NOTHING_ID,) if alone else BACKDROP
             found = find_objects(asset["rgb"][CAMERA], asset["segmentation"][CAMERA], background)
             for crop, box in zip(found.crops, found.boxes, strict=True):
                 rows.append((OBJECT if alone else SCENE_OBJECT, 0, len(crops), place))

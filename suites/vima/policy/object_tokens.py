@@ -20,8 +20,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pytest_vla.policies.base import Observation, Policy, PolicySpec
-from pytest_vla.train.demonstration import Demonstration
-from pytest_vla.train.objects import CAMERA, NOTHING, SCENE_OBJECT, WORDS, Array, Objects, find_objects, read_prompt
+from pytest_vla.train.demonstration import Demonstration, split_components
+
+from .facts import CAMERA, HIGH, LOW, SUITES, TOOLS
+from .objects import NOTHING, SCENE_OBJECT, WORDS, Array, Objects, find_objects, read_prompt
 
 FIRST, NOW = 0, 1
 STEPS = 8
@@ -30,7 +32,6 @@ PLACES = 64
 YAWS = 36
 SPREAD_M = 0.02
 REACH_M = 0.3
-LOW, HIGH = np.array([0.25, -0.5], np.float32), np.array([0.75, 0.5], np.float32)
 
 
 class Layer(nn.Module):
@@ -80,7 +81,7 @@ class ObjectTokenPolicy(nn.Module, Policy):
         prompt_layers: of the prompt's own encoder (`cross` only).
     """
 
-    spec = PolicySpec(suites=("vima", "vima_strict"), cameras=(CAMERA,), state_keys=("ee",), prompt=True)
+    spec = PolicySpec(suites=SUITES, cameras=(CAMERA,), state_keys=("ee",), prompt=True)
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class ObjectTokenPolicy(nn.Module, Policy):
         self.box = nn.Sequential(nn.Linear(4, width), nn.GELU(), nn.Linear(width, width))
         self.word, self.kind = nn.Embedding(WORDS, width), nn.Embedding(3, width)
         self.place, self.slot = nn.Embedding(PLACES, width), nn.Embedding(SLOTS, width)
-        self.when, self.step, self.tool = nn.Embedding(2, width), nn.Embedding(STEPS, width), nn.Embedding(2, width)
+        self.when, self.step, self.tool = nn.Embedding(2, width), nn.Embedding(STEPS, width), nn.Embedding(TOOLS, width)
         self.deed = nn.Sequential(nn.Linear(4, width), nn.GELU(), nn.Linear(width, width))
         for table in (self.word, self.kind, self.place, self.slot, self.when, self.step, self.tool):
             nn.init.normal_(table.weight, std=0.3)
@@ -118,8 +119,9 @@ class ObjectTokenPolicy(nn.Module, Policy):
         prompt = _prompt_arrays(demonstration.prompt)
         frames = zip(demonstration.images[CAMERA], demonstration.segmentation[CAMERA], strict=True)
         scenes = [_scene(*frame) for frame in frames]
-        moves = demonstration.action[:, [0, 1, 6, 7]]
-        quaternions = demonstration.action[:, 8:12]
+        action = split_components(demonstration.action_names, demonstration.action)
+        moves = np.concatenate([action["pose0_position"], action["pose1_position"]], axis=1)
+        quaternions = action["pose1_rotation"]
         yaws = 2 * np.arctan2(quaternions[:, 2], quaternions[:, 3])
         bins = np.round(yaws / (2 * math.pi) * YAWS).astype(np.int64) % YAWS
         return [
