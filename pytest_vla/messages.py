@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_vla.run.hunts import HuntRecord
+from pytest_vla.run.hunts import HuntRecord, HuntStart
 from pytest_vla.run.plan import Plan
 from pytest_vla.run.record import Record
 
@@ -23,6 +23,11 @@ class Planned:
     plan: Plan
     gate: Mapping[str, Any] | None = None
     """The gate's own part of the plan."""
+
+
+@dataclass(frozen=True)
+class HuntBegan:
+    start: HuntStart
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Said:
     line: str
 
 
-Message = Planned | Probed | HuntEnded | Said
+Message = Planned | HuntBegan | Probed | HuntEnded | Said
 
 _MESSAGE, _RECORDS = "vla_message", "vla_records"
 
@@ -76,6 +81,8 @@ def _encoded(message: Message) -> dict[str, Any]:
     match message:
         case Planned(plan, gate):
             return {"planned": plan.to_record(), "gate": None if gate is None else dict(gate)}
+        case HuntBegan(start):
+            return {"hunt_start": start.to_record()}
         case Probed(record):
             return {"probed": record.to_record()}
         case HuntEnded(hunt):
@@ -88,6 +95,8 @@ def _decoded(data: Mapping[str, Any]) -> Message:
     match data:
         case {"planned": plan, "gate": gate}:
             return Planned(Plan.from_record(plan), gate)
+        case {"hunt_start": start}:
+            return HuntBegan(HuntStart.from_record(start))
         case {"probed": record}:
             return Probed(Record.from_record(record))
         case {"hunt": hunt}:
