@@ -25,12 +25,13 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.execution import Execution, decorate, junit_properties, result_of, start_report, suite_of
 from pytest_vla.gate.hooks import register_gate
 from pytest_vla.hunt.hooks import HuntHooks
-from pytest_vla.hunt.items import is_hunt_id
+from pytest_vla.hunt.items import HuntKey
 from pytest_vla.inference.session import told
 from pytest_vla.options import add_options, read_settings
 from pytest_vla.policies import Policy
 from pytest_vla.recorder import Recorder, is_worker, keys_from_worker
 from pytest_vla.report.session import register_report
+from pytest_vla.run import read_run
 from pytest_vla.suite import shipped_test_modules
 from pytest_vla.train.recording import register_recording
 
@@ -92,7 +93,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     recorder = config.stash[RECORDER] = Recorder.start(config, settings)
     config.stash[EXECUTION].use(recorder.source)
-    config.stash[HUNTS].recorder = recorder
+    config.stash[HUNTS].session = recorder  # type: ignore[assignment]
+    if settings.resume:
+        config.stash[HUNTS].resume(read_run(recorder.writer.path))
     config.pluginmanager.register(recorder, "vla-recorder")
 
 
@@ -130,7 +133,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Drop benchmarks that have nothing to run here; refuse to measure one episode twice."""
     try:
         check_after_collection(config.stash[EXECUTION].settings, config.stash[ASKED])
-        config.stash[HUNTS].check()
+        config.stash[HUNTS].check(items)
         drop_empty(items)
         check_unique(items)
     except pytest.UsageError as error:
@@ -215,7 +218,7 @@ class XdistHooks:
 
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
         recorder = node.config.stash.get(RECORDER, None)
-        episodes = [name for name in ids if not is_hunt_id(name)]
+        episodes = [name for name in ids if "-hunt" not in name]
         if recorder is not None and episodes and not recorder.live.total:
             recorder.planned(len(episodes))
 
@@ -241,8 +244,10 @@ class XdistHooks:
 
 
 @pytest.fixture
-def episode(request: pytest.FixtureRequest) -> EpisodeKey:
-    """The episode of this item. `@vla.benchmark` provides it."""
+def episode(request: pytest.FixtureRequest, hunt: HuntKey | None) -> EpisodeKey:
+    """The episode of this item, by `@vla.benchmark`; of a hunt the first one, before each probe brings its own."""
+    if hunt is not None:
+        return hunt.episode(hunt.first_episode)
     raise pytest.UsageError(f"{request.node.nodeid} uses the fixtures of pytest-vla without @vla.benchmark(SUITE)")
 
 
@@ -257,7 +262,7 @@ def perturbation(episode: EpisodeKey) -> Perturbation:
     """What is off neutral in this episode; a hunt gives it to each probe."""
     from pytest_vla.perturb import Perturbation
 
-    return Perturbation.parse(getattr(episode, "perturbation", ""))
+    return Perturbation.parse(episode.perturbation)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pytest_vla.options import Settings, shown_path
 from pytest_vla.policies import PolicyError, PolicySource
 from pytest_vla.report.live import Live
 from pytest_vla.report.runfile import FILE_NAME, Key, Record, RunFileError, RunWriter, key_of, provenance, read_run
+from pytest_vla.run import HuntRecord
 from pytest_vla.suite import get_suite, get_suites, suite_names
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Recorder:
         self.usage_error: str | None = None
         self.service: Service | None = None
         self.inference: Record | None = None
+        self.hunts: list[HuntRecord] = []
         self._started: dict[str, Record] = {}
         self.folder = self._folder()
         self.writer = self._open()
@@ -154,13 +156,14 @@ class Recorder:
         status = session.exitstatus
         if status == pytest.ExitCode.OK and self.skipped and not self.records:
             return pytest.ExitCode.NO_TESTS_COLLECTED
-        if status == pytest.ExitCode.NO_TESTS_COLLECTED and self.done:
+        if status == pytest.ExitCode.NO_TESTS_COLLECTED and (self.done or self.hunts):
             status = pytest.ExitCode.OK  # a resumed run that was complete already
         if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             return status
         outcomes = [record["outcome"] for record in self.records.values()]
         errors = outcomes.count("error")
-        if outcomes.count("unsolved") or errors > self.settings.max_errors:
+        causes = any(hunt.causes for hunt in self.hunts)
+        if causes or outcomes.count("unsolved") or errors > self.settings.max_errors:
             return pytest.ExitCode.TESTS_FAILED
         new_errors = sum(r["outcome"] == "error" for key, r in self.records.items() if key not in self.done)
         other_failures = session.testsfailed - new_errors
