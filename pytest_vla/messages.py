@@ -13,7 +13,7 @@ import pytest
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.run.file import Failure
-from pytest_vla.run.hunts import HuntRecord
+from pytest_vla.run.hunts import HuntRecord, HuntStart
 from pytest_vla.run.plan import HuntName, Plan
 from pytest_vla.run.record import Record, key_from_list, key_to_list
 
@@ -46,6 +46,11 @@ class NotRun:
 
 
 @dataclass(frozen=True)
+class HuntBegan:
+    start: HuntStart
+
+
+@dataclass(frozen=True)
 class Probed:
     """A hunt's episode ended."""
 
@@ -64,7 +69,7 @@ class Said:
     line: str
 
 
-Message = Planned | Rolled | NotRun | Failure | Probed | HuntEnded | Said
+Message = Planned | Rolled | NotRun | Failure | HuntBegan | Probed | HuntEnded | Said
 
 _ATTRIBUTE = "vla"
 
@@ -109,6 +114,8 @@ def _encoded(message: Message) -> dict[str, Any]:
             return {"not_run": named, "why": why, "message": text}
         case Failure():
             return {"failure": message.to_record()}
+        case HuntBegan(start):
+            return {"hunt_start": start.to_record()}
         case Probed(record):
             return {"probed": record.to_record()}
         case HuntEnded(hunt):
@@ -129,6 +136,8 @@ def _decoded(data: Mapping[str, Any]) -> Message:
             return NotRun(key_from_list(key), why, text)
         case {"failure": failure}:
             return Failure.from_record(failure)
+        case {"hunt_start": start}:
+            return HuntBegan(HuntStart.from_record(start))
         case {"probed": record}:
             return Probed(Record.from_record(record))
         case {"hunt": hunt}:

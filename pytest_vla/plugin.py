@@ -106,10 +106,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     run = config.stash[SESSION] = Session.start(config, settings)
     config.stash[EXECUTION].use(run.source)
-    config.stash[HUNTS].session = run
+    config.stash[HUNTS].attend(run.folder, run.before)
     gate = config.stash[GATE]
     if gate is not None:
-        gate.attend(run)
+        run.gate = gate.attend(run.folder)
     config.pluginmanager.register(run, "vla-session")
 
 
@@ -143,7 +143,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Drop benchmarks that have nothing to run here; refuse to measure one episode twice; keep this shard's items."""
     try:
         check_after_collection(config.stash[EXECUTION].settings, config.stash[ASKED])
-        config.stash[HUNTS].check()
+        config.stash[HUNTS].check(items)
         drop_empty(items)
         check_unique(items)
         _arrange(config, items)
@@ -287,8 +287,10 @@ class XdistHooks:
 
 
 @pytest.fixture
-def episode(request: pytest.FixtureRequest) -> EpisodeKey:
-    """The episode of this item. `@vla.benchmark` provides it."""
+def episode(request: pytest.FixtureRequest, hunt: HuntKey | None) -> EpisodeKey:
+    """The episode of this item, by `@vla.benchmark`; of a hunt the first one, before each probe brings its own."""
+    if hunt is not None:
+        return hunt.episode(hunt.first_episode)
     raise pytest.UsageError(f"{request.node.nodeid} uses the fixtures of pytest-vla without @vla.benchmark(SUITE)")
 
 
@@ -303,7 +305,7 @@ def perturbation(episode: EpisodeKey) -> Perturbation:
     """What is off neutral in this episode; a hunt gives it to each probe."""
     from pytest_vla.perturb import Perturbation
 
-    return Perturbation.parse(getattr(episode, "perturbation", ""))
+    return Perturbation.parse(episode.perturbation)
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.hunt.progress import show
 from pytest_vla.inference.session import describe, local_workers, open_policy, statistics
-from pytest_vla.messages import HuntEnded, Message, NotRun, Planned, Probed, Rolled, Said, attach, message_of
+from pytest_vla.messages import HuntBegan, HuntEnded, Message, NotRun, Planned, Probed, Rolled, Said, attach, message_of
 from pytest_vla.options import Settings, shown_path
 from pytest_vla.policies import PolicyError, PolicySource
 from pytest_vla.report.live import Live
@@ -20,7 +21,6 @@ from pytest_vla.run import (
     FILE_NAME,
     EpisodeName,
     Failure,
-    HuntRecord,
     Identity,
     KeySet,
     Plan,
@@ -55,7 +55,6 @@ class Session:
         self.service: Service | None = None
         self.gate: GateSession | None = None
         self.usage_error: str | None = None
-        self.hunts: list[HuntRecord] = []
         self.before: Run | None = None
         """The run that is resumed, as it was."""
         self.run: Run | None = None
@@ -139,7 +138,6 @@ class Session:
                     f"{get_suite(name).version}. Use another --vla-run-dir"
                 )
         self.before = run
-        self.hunts = list(run.hunts)
         return RunWriter.resume(path)
 
     # --- what workers tell -------------------------------------------------------------------------------------------
@@ -172,13 +170,10 @@ class Session:
                 self.writer.write(message.to_record())
             case Planned():
                 self._planned(message)
-            case Probed(record):
-                self.writer.write(record.to_record())
-            case HuntEnded(hunt):
-                self.writer.write(hunt.to_record())
-                self.hunts.append(hunt)
-            case Said(line):
-                self.live.say(line)
+            case HuntBegan(line) | Probed(line) | HuntEnded(line):
+                self.writer.write(line.to_record())
+            case Said(text):
+                show(self.config, text)
 
     def _write(self, record: Record) -> None:
         self.writer.write(record.to_record())
@@ -262,9 +257,19 @@ class Session:
         write_summary(terminalreporter, self.run, path=shown_path(self.writer.path), speed=self.live.speed())
         for line in describe(self._inference) if self._inference is not None else ():
             terminalreporter.line(line)
+        if self.run.hunts:
+            self._write_hunts(terminalreporter, self.run)
         flips = flip_rate(self.run.table) if not self.usage_error else None
         if flips is not None:
             terminalreporter.line(str(flips))
+
+    def _write_hunts(self, terminalreporter: pytest.TerminalReporter, run: Run) -> None:
+        from pytest_vla.hunt.summary import hunt_lines
+
+        terminalreporter.section("vla hunts")
+        hunts = sorted(run.hunts, key=lambda hunt: hunt.name)
+        for line in hunt_lines(hunts, shown_path(self.writer.path)):
+            terminalreporter.line(line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +295,7 @@ class Ending:
             return pytest.ExitCode.NO_TESTS_COLLECTED if self.run.unrun or self.status else pytest.ExitCode.OK
         if self.status not in (*CLEAN, pytest.ExitCode.NO_TESTS_COLLECTED):
             return self.status
-        if self.other_failures:
+        if self.other_failures or any(hunt.causes for hunt in self.run.hunts):
             return pytest.ExitCode.TESTS_FAILED
         if self.verdict is not None:
             return self.verdict

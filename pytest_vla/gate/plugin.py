@@ -6,7 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -21,9 +21,6 @@ from pytest_vla.options import Settings
 from pytest_vla.run import Plan, Record, Run, Table
 from pytest_vla.run.table import TableBuilder
 from pytest_vla.suite import get_suite, suite_names
-
-if TYPE_CHECKING:
-    from pytest_vla.session import Session
 
 FLAGS_FOLDER = "decided"
 BUDGET = "budget"
@@ -205,11 +202,11 @@ class GateHooks:
 
     # --- the controller ----------------------------------------------------------------------------------------------
 
-    def attend(self, session: Session) -> None:
-        """Watch this run."""
-        session.gate = self.session
+    def attend(self, folder: Path) -> GateSession | None:
+        """Watch the run in this folder."""
         if self.session is not None and self.settings.gate.early_stop:
-            self.flags = self.session.open(session.folder)
+            self.flags = self.session.open(folder)
+        return self.session
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -32,11 +32,11 @@ STATE = "state"  # the text field of the PNG with the digest of the physical sta
 @pytest.fixture
 def vla_baseline(snapshot: Any, request: pytest.FixtureRequest) -> Any:
     """The stored success table of this test: `assert vla_baseline == success_table(RUN)`; see docs/gate.md."""
+    from pytest_vla.command_line import read_settings
     from pytest_vla.gate.plugin import rules_of
-    from pytest_vla.plugin import EXECUTION
 
     config = request.config
-    rules = rules_of(config.stash[EXECUTION].settings)
+    rules = rules_of(read_settings(config))
     members = {"rules": rules, "exact": bool(config.option.update_snapshots)}
     return snapshot.use_extension(type("Baseline", (BaselineExtension,), members))
 

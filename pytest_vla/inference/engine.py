@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from pytest_vla.episode import EpisodeKey
+from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.policies.base import Policy, PolicyError
-from pytest_vla.rollout import EpisodeError
 
 MAX_ERROR_TEXT = 20_000  # characters
 TRIALS = 16  # a model that does depend on the row showed it in half of all single trials

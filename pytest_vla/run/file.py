@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pytest_vla.episode import Cell, EpisodeKey
-from pytest_vla.run.hunts import HuntRecord
+from pytest_vla.run.hunts import HuntRecord, HuntStart
 from pytest_vla.run.identity import Identity
 from pytest_vla.run.keys import KeySet
 from pytest_vla.run.names import EpisodeName
@@ -59,6 +59,8 @@ class Run:
     ended: bool = False
     unrun: tuple[Unrun, ...] = ()
     hunts: tuple[HuntRecord, ...] = ()
+    """Those that ended."""
+    hunt_starts: tuple[HuntStart, ...] = ()
     failures: tuple[Failure, ...] = ()
     probe_places: tuple[int, ...] = ()
     lines: tuple[Line, ...] = ()
@@ -181,6 +183,7 @@ class _Reader:
         self.lines: list[Line] = []
         self.unrun: list[Unrun] = []
         self.hunts: dict[tuple[str, str, str], HuntRecord] = {}
+        self.hunt_starts: dict[tuple[str, str, str], HuntStart] = {}
         self.failures: list[Failure] = []
         self.probes: list[int] = []
         self.damaged: list[tuple[int, str]] = []
@@ -215,6 +218,9 @@ class _Reader:
         elif kind == "hunt":
             hunt = HuntRecord.from_record(line)
             self.hunts[hunt.name] = hunt
+        elif kind == "hunt_start":
+            start = HuntStart.from_record(line)
+            self.hunt_starts[start.name] = start
         elif kind == "failure":
             self.failures.append(Failure.from_record(line))
         else:
@@ -235,6 +241,7 @@ class _Reader:
             ended=self.ended,
             unrun=tuple(self.unrun),
             hunts=tuple(self.hunts.values()),
+            hunt_starts=tuple(self.hunt_starts.values()),
             failures=tuple(self.failures),
             probe_places=tuple(self.probes),
             lines=tuple(self.lines),

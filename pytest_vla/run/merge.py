@@ -89,6 +89,7 @@ def _provenance(runs: Sequence[Run]) -> dict[str, Any]:
 def _lines(runs: Sequence[Run], chosen: Sequence[Sequence[int]]) -> Iterable[dict[str, Any]]:
     for run, rows in zip(runs, chosen, strict=True):
         yield from map(Record.to_record, run.records(rows))
+        yield from (start.to_record() for start in run.hunt_starts)
         yield from map(Record.to_record, run.probes())
         for lines in (run.hunts, run.unrun, run.failures):
             yield from (line.to_record() for line in lines)

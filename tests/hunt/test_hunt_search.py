@@ -71,7 +71,9 @@ def test_several_causes_are_found_one_after_the_other():
 
 def test_every_reported_cause_is_locally_minimal():
     policy = Policy(point(camera_yaw=6), point(robot_delay=4, sensor_noise=5))
-    for cause in hunt(policy).causes:
+    outcome = hunt(policy)
+    assert len(outcome.causes) == 2
+    for cause in outcome.causes:
         assert not policy.solves(Probe(cause.point, 0))
         for axis in active(cause.point):
             less = tuple(level - (number == axis) for number, level in enumerate(cause.point))
@@ -90,9 +92,9 @@ def test_a_robust_policy_yields_no_find_and_the_outcome_says_what_was_tested():
     assert not outcome.causes
     assert outcome.episodes == 600
     tested = outcome.tested()
-    assert tested["points"] > 500
-    assert tested["most_axes"] == len(AXES)
-    assert tested["pairs"] > 0.9
+    assert tested.points > 500
+    assert tested.most_axes == len(AXES)
+    assert tested.pairs > 0.9
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -190,3 +192,11 @@ def test_a_hunt_ends_when_nothing_is_left_to_try():
     outcome = Hunt(space, lambda probes: [not any(probe.point) for probe in probes], Budget(500)).run()
     assert [cause.point for cause in outcome.causes] == [(1,)]
     assert outcome.episodes < 30
+
+
+def test_a_cause_is_announced_as_soon_as_it_is_found():
+    policy = Policy(point(camera_yaw=6), point(robot_delay=4, sensor_noise=5))
+    announced = []
+    outcome = hunt(policy, on_cause=lambda cause: announced.append((cause, len(policy.asked))))
+    assert [cause for cause, _ in announced] == outcome.causes
+    assert all(asked < outcome.episodes for _, asked in announced)
