@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_vla.episode import EpisodeKey, Result
-from pytest_vla.hunt.items import HuntKey
 from pytest_vla.inference.session import local_source, remote_source
 from pytest_vla.messages import NotRun, Rolled
 from pytest_vla.options import Settings
@@ -175,8 +174,9 @@ def explain(report: pytest.TestReport, results: Sequence[Result], gating: bool) 
         report.outcome, report.longrepr = "passed", None
 
 
-def suite_of(episode: EpisodeKey | HuntKey) -> Suite:
+def suite_named(name: str) -> Suite:
+    """The suite; one that does not exist is a usage error."""
     try:
-        return get_suite(episode.suite)
+        return get_suite(name)
     except SuiteError as error:
         raise pytest.UsageError(str(error)) from None

@@ -25,7 +25,7 @@ from pytest_vla.collection import (
 )
 from pytest_vla.command_line import add_options, read_settings
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.execution import WHY, Execution, explain, outcome_of, suite_of
+from pytest_vla.execution import WHY, Execution, explain, outcome_of, suite_named
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.plugin import GateHooks, register_gate
 from pytest_vla.hunt.hooks import HuntHooks
@@ -207,7 +207,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             item.stash[WHY] = decided[0]
             pytest.skip(decided[1])
     if key is not None:
-        reason = item.config.stash[EXECUTION].skip_reason(suite_of(key))
+        reason = item.config.stash[EXECUTION].skip_reason(suite_named(key.suite))
         if reason:
             pytest.skip(reason)
 
@@ -230,7 +230,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         if isinstance(outcome, Rolled):
             explain(report, [record.result for record in outcome.records], execution.settings.gate.gating)
             if any(record.outcome == "error" and record.result.reason != "policy_error" for record in outcome.records):
-                execution.drop_env(suite_of(key), key.task)
+                execution.drop_env(suite_named(key.suite), key.task)
     return report  # type: ignore[return-value]
 
 
@@ -297,7 +297,7 @@ def episode(request: pytest.FixtureRequest, hunt: HuntKey | None) -> EpisodeKey:
 @pytest.fixture
 def env(request: pytest.FixtureRequest, episode: EpisodeKey) -> gymnasium.Env[Any, Any]:
     """An environment of the episode's suite, kept between items of a worker; `rollout` resets it."""
-    return request.config.stash[EXECUTION].env_for(suite_of(episode), episode.task)
+    return request.config.stash[EXECUTION].env_for(suite_named(episode.suite), episode.task)
 
 
 @pytest.fixture
@@ -311,7 +311,7 @@ def perturbation(episode: EpisodeKey) -> Perturbation:
 @pytest.fixture
 def policy(request: pytest.FixtureRequest, env: gymnasium.Env[Any, Any], episode: EpisodeKey) -> Policy:
     """The policy under test, as named by --vla-policy."""
-    return request.config.stash[EXECUTION].policy_for(suite_of(episode), env)
+    return request.config.stash[EXECUTION].policy_for(suite_named(episode.suite), env)
 
 
 def _done(config: pytest.Config) -> KeySet:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_vla.perturb.axes import AXES
-from pytest_vla.perturb.axis import MAX_LEVEL, Axis
+from pytest_vla.perturb.axis import MAX_LEVEL, Axis, PerturbationError
 from pytest_vla.perturb.wrapper import perturbed
 from pytest_vla.suggest import unknown
-from pytest_vla.suite import Suite, SuiteError
 
 if TYPE_CHECKING:
     from PIL import Image as Pillow
     from PIL import ImageDraw
+
+    from pytest_vla.suite import Suite
 
 ENDS = (1, MAX_LEVEL)
 TILE_PX = 192
@@ -30,7 +31,7 @@ def write_sheet(path: Path, suite: Suite, task: str | None, camera: str | None, 
     task, camera = task or suite.tasks()[0], camera or suite.cameras[0]
     suite.select([task])
     if camera not in suite.cameras:
-        raise SuiteError(unknown("camera", camera, suite.cameras, f"in suite '{suite.name}'"))
+        raise PerturbationError(unknown("camera", camera, suite.cameras, f"in suite '{suite.name}'"))
     sheet = contact_sheet(suite, task, camera, index)
     sheet.quantize(COLOURS).save(path, optimize=True)
     return f"{path}: {sheet.width} x {sheet.height}, {path.stat().st_size / 1024:.0f} KB"

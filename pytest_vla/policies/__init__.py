@@ -1,4 +1,7 @@
-"""What is being tested: the policy contract, and the kinds of policy that `--vla-policy` takes."""
+"""What is being tested: the policy contract, and the kinds of policy that `--vla-policy` takes.
+
+May import `episode`. Read `base.py` first (the contract), then `kinds.py` (one row a kind).
+"""
 
 from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
 from pytest_vla.policies.kinds import Kind, load_policy
