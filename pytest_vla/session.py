@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_vla.episode import EpisodeKey, Result
-from pytest_vla.hunt.progress import show
 from pytest_vla.inference.session import describe, local_workers, open_policy, statistics
 from pytest_vla.messages import HuntBegan, HuntEnded, Message, NotRun, Planned, Probed, Rolled, Said, attach, message_of
 from pytest_vla.options import Settings, shown_path
@@ -173,7 +172,7 @@ class Session:
             case HuntBegan(line) | Probed(line) | HuntEnded(line):
                 self.writer.write(line.to_record())
             case Said(text):
-                show(self.config, text)
+                self.live.say(text)
 
     def _write(self, record: Record) -> None:
         self.writer.write(record.to_record())
@@ -254,7 +253,7 @@ class Session:
             terminalreporter.write_line(f"ERROR: {self.usage_error}", red=True)
         if self.run is None:
             return
-        write_summary(terminalreporter, self.run, path=shown_path(self.writer.path), speed=self.live.speed())
+        write_summary(terminalreporter, self.run, speed=self.live.speed())
         for line in describe(self._inference) if self._inference is not None else ():
             terminalreporter.line(line)
         if self.run.hunts:
