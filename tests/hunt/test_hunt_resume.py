@@ -10,7 +10,9 @@ from collections import Counter
 
 import pytest
 
-from pytest_vla.run import read_run
+from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.hunt.resume import Begun, Resumed
+from pytest_vla.run import HuntRecord, HuntStart, Record, RunWriter, read_run
 
 HUNT = '''
 import os
@@ -154,3 +156,31 @@ def test_pictures_are_files_in_the_run_folder_named_relative_to_it(hunting):
     assert pictures["language.case=2"] == "hunts/reach-near-calm-language.case=2.png"
     assert all((folder / picture).read_bytes().startswith(b"\x89PNG") for picture in pictures.values())
     assert {f"hunts/{path.name}" for path in (folder / "hunts").iterdir()} == set(pictures.values())
+
+
+def probe(outcome, reason, test, *, index=3, perturbation="camera.yaw=1", item=None):
+    result = Result(EpisodeKey("s", "t", "p", index, perturbation), outcome, reason)
+    return Record(result, test=test, kind="probe", item=item)
+
+
+def test_recorded_answers_are_those_the_search_was_given_in_their_order(tmp_path):
+    writer = RunWriter.create(tmp_path / "run.jsonl", {"type": "run"})
+    start = HuntStart("s", "t", "p", batch=4, known=("camera.yaw=2",))
+    asked = EpisodeKey("s", "t", "p", 5, "camera.yaw=8")
+    for line in (
+        HuntStart("s", "done", "p"),
+        start,
+        probe("solved", None, "passed"),
+        probe("unsolved", "step_limit", "failed"),
+        probe("solved", None, "failed"),  # the function objected
+        probe("unsolved", "step_limit", "passed"),  # the function did not
+        probe("error", "env_error", "failed"),
+        probe("solved", None, "passed", index=5, perturbation="", item=asked),
+        HuntRecord("s", "done", "p"),
+    ):
+        writer.write(line.to_record())
+    writer.close()
+    answers = {(3, "camera.yaw=1"): [True, False, False, True, None], (5, "camera.yaw=8"): [True]}
+    resumed = Resumed.of(read_run(tmp_path))
+    assert resumed == Resumed(frozenset({("s", "done", "p")}), {("s", "t", "p"): Begun(start, answers)})
+    assert Resumed.from_dict(json.loads(json.dumps(resumed.to_dict()))) == resumed
