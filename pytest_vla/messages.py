@@ -67,6 +67,11 @@ def message_of(report: pytest.TestReport) -> Message | None:
     return None if data is None else _decoded(data)
 
 
+def release(report: pytest.TestReport) -> None:
+    """Let go of a message that was written: the terminal keeps every report until the end."""
+    delattr(report, _MESSAGE)
+
+
 def attach(report: pytest.TestReport, records: Sequence[Record]) -> None:
     """Put the rollouts of an item on the report of its call."""
     setattr(report, _RECORDS, [record.to_record() for record in records])

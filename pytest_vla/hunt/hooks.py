@@ -12,7 +12,7 @@ from pytest_vla.benchmark import Benchmark
 from pytest_vla.hunt.items import PARAMETER, HuntKey, check_unique_hunts, hunt_of, hunted_of, parametrize_hunts
 from pytest_vla.hunt.progress import show
 from pytest_vla.hunt.resume import Begun, Resumed
-from pytest_vla.messages import HuntBegan, HuntEnded, Probed, Said, message_of
+from pytest_vla.messages import HuntBegan, HuntEnded, Probed, Said, message_of, release
 from pytest_vla.run import HuntRecord, Run, RunWriter
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ class HuntHooks:
         match message_of(report):
             case HuntBegan(line) | Probed(line):
                 self.session.writer.write(line.to_record())
+                release(report)
             case HuntEnded(hunt):
                 self.session.writer.write(hunt.to_record())
                 self.session.hunts.append(hunt)
