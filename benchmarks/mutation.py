@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import importlib
 import os
 import signal
 import sys
@@ -51,7 +52,13 @@ PAIRS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
     *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn)),
     *((ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.BitAnd, ast.BitOr), (ast.And, ast.Or)),
 )
-SWAPS = {ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult, **dict(PAIRS), **{b: a for a, b in PAIRS}}
+SWAPS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+    ast.Pow: ast.Mult,
+    **dict(PAIRS),
+    **{b: a for a, b in PAIRS},
+}
 
 
 @dataclass(frozen=True)
@@ -147,22 +154,30 @@ def begin(tests: Sequence[str], mutant: Mutant | None) -> int:
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
-    if mutant is not None:
-        get_code = SourceFileLoader.get_code
-
-        def mutated(loader: SourceFileLoader, name: str) -> object:
-            if Path(loader.path) == mutant.path:
-                return compile(ast.fix_missing_locations(mutant.tree), loader.path, "exec")
-            return get_code(loader, name)
-
-        SourceFileLoader.get_code = mutated  # type: ignore[assignment,method-assign]
     import pytest
 
     status = 1
     try:
+        if mutant is not None:
+            import_mutated(mutant)
         status = int(pytest.main([*tests, "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow"]))
     finally:
         os._exit(status)
+
+
+def import_mutated(mutant: Mutant) -> None:
+    """Import the module with the change in it, before anybody else imports it."""
+    get_code = SourceFileLoader.get_code
+
+    def mutated(loader: SourceFileLoader, name: str) -> object:
+        if Path(loader.path) != mutant.path:
+            return get_code(loader, name)
+        return compile(ast.fix_missing_locations(mutant.tree), loader.path, "exec")
+
+    SourceFileLoader.get_code = mutated  # type: ignore[assignment,method-assign]
+    name = ".".join(mutant.path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
+    importlib.import_module(name)
+    SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
 
 
 def end(process: int, limit_s: float) -> int | None:
