@@ -97,6 +97,11 @@ def message_of(report: pytest.TestReport) -> Message | None:
     return None if data is None else _decoded(data)
 
 
+def release(report: pytest.TestReport) -> None:
+    """Let go of a message that was written: the terminal keeps every report until the end."""
+    delattr(report, _ATTRIBUTE)
+
+
 def outcomes_of(report: pytest.TestReport) -> list[str]:
     """How the rollouts that came with a report ended: for pytest, which asks of every report how it shall be shown."""
     return [line["outcome"] for line in getattr(report, _ATTRIBUTE, {}).get("rolled", ())]

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from pytest_vla.run import read_run
+
 BRITTLE = '''
 import numpy as np
 import pytest_vla as vla
@@ -238,5 +240,48 @@ def test_an_assertion_of_the_function_itself_fails_a_probe(brittle):
             assert result.steps <= 3
         """
     )
-    result = run(brittle, policy="oracle", file="test_quick.py::test_quick")
+    result = run(brittle, "--vla-run-dir=run", policy="oracle", file="test_quick.py::test_quick")
     result.stdout.fnmatch_lines(["  robot.delay=*: fails *"])
+    objections = [line for line in lines(brittle, "probe") if line["test"] == "failed" and line["outcome"] == "solved"]
+    assert objections
+    assert all("assert 4 <= 3" in line["objection"] for line in objections if line["steps"] == 4)
+
+
+def test_the_run_file_names_the_probe_that_was_asked_for_also_where_the_function_played_another(brittle):
+    brittle.makepyfile(
+        test_other="""
+        from dataclasses import replace
+
+        import pytest_vla as vla
+        from test_reach import ReachSuite
+
+        @vla.hunt(ReachSuite(), axes="robot.delay", task="near", partition="calm", budget=15)
+        def test_other(policy, env, episode, perturbation):
+            assert vla.rollout(policy, env, replace(episode, perturbation=""))
+        """
+    )
+    assert run(brittle, "--vla-run-dir=run", policy="oracle", file="test_other.py").ret == pytest.ExitCode.OK
+    records = list(read_run(brittle.path / "run").probes())
+    assert {record.key.perturbation for record in records} == {""}
+    assert all(record.planned.perturbation for record in records[10:])
+
+
+def test_one_task_is_hunted_by_one_function(brittle):
+    result = run(brittle, "--vla-hunt", "--vla-task=near", "--vla-partition=calm", file=".")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    message = "reach/near-calm is hunted twice: by test_reach.py::test_reach and by test_robust.py::test_robust"
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])
+
+
+def test_the_parameter_of_hunts_is_none_of_a_benchmarks(brittle):
+    brittle.makeconftest(
+        """
+        def pytest_collection_modifyitems(items):
+            for item in items:
+                print(item.name, *item.callspec.params, "hunt" in item.fixturenames)
+        """
+    )
+    result = run(brittle, "--collect-only", "-s", "--vla-task=near", "--vla-partition=calm", file=".")
+    result.stdout.fnmatch_lines(
+        ["test_reach[[]near-calm-00[]] episode False", "test_robust[[]near-calm-hunt[]] hunt True"]
+    )

@@ -1,5 +1,6 @@
 """The search on simulated policies: it finds planted causes, shrinks them to the minimum, and raises no false alarm."""
 
+import hashlib
 import random
 
 import pytest
@@ -46,6 +47,54 @@ def hunt(policy, episodes=300, **options):
 
 def found(outcome):
     return {cause.point for cause in outcome.causes}
+
+
+class Overloaded(Policy):
+    """Also fails when too much is off at once."""
+
+    def solves(self, probe):
+        return sum(probe.point) <= 25 and super().solves(probe)
+
+
+class Breaking(Policy):
+    """Some of its episodes end in an error."""
+
+    def solves(self, probe):
+        return None if self.draw.random() < 0.1 else super().solves(probe)
+
+
+PLANTED = (point(camera_yaw=6), point(robot_delay=4, sensor_noise=5), point(language_paraphrase=3, object_mass=2))
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "digest"),
+    [
+        (Policy(*PLANTED), {}, "55c2ba3b"),
+        (Policy(*PLANTED, bad_seeds=(2, 5)), {"batch": 4}, "4e0165ae"),
+        (Policy(*PLANTED, noise=0.12), {"known": [PLANTED[1], point(camera_yaw=8, robot_delay=1)]}, "09be663a"),
+        (Policy(PLANTED[0], noise=0.25, seed=1), {"random_seed": 1}, "2280f4b0"),
+        (Overloaded(PLANTED[1]), {"seeds": range(5, 9)}, "5ba4a846"),
+        (Breaking(*PLANTED, noise=0.05, seed=2), {"batch": 2}, "f7ddd16e"),
+    ],
+    ids=["reliable", "batch", "noisy", "noisier", "overloaded", "breaking"],
+)
+def test_the_same_answers_lead_to_the_same_questions_in_every_version(policy, options, digest):
+    """A hunt resumes by answering again: where the search has changed, recorded probes are of no use.
+
+    A change that is meant changes these digests.
+    """
+    asked = []
+
+    def ask(probes):
+        answers = policy(probes)
+        asked.extend((probe.point, probe.seed, answer) for probe, answer in zip(probes, answers, strict=True))
+        return answers
+
+    outcome = Hunt(SPACE, ask, **options).run()
+    assert outcome.episodes == len(asked) == Budget().episodes
+    counts = (outcome.errors, outcome.overloads, outcome.unconfirmed, outcome.tested())
+    text = repr((asked, sorted(outcome.causes, key=lambda cause: cause.point), counts))
+    assert hashlib.blake2b(text.encode(), digest_size=4).hexdigest() == digest
 
 
 causes = st.one_of(
@@ -144,10 +193,6 @@ def test_episodes_that_break_say_nothing_about_the_policy():
 
 
 def test_everything_off_at_once_is_no_cause():
-    class Overloaded(Policy):
-        def solves(self, probe):
-            return sum(probe.point) <= 25 and super().solves(probe)
-
     outcome = hunt(Overloaded(point(camera_yaw=6)), 400)
     assert found(outcome) == {point(camera_yaw=6)}
     assert outcome.overloads >= 1
