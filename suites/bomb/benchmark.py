@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_vla.suite import Requirement, Suite, SuiteError, Termination
+from pytest_vla.kit.suite import TaskSuite, own
+from pytest_vla.suite import Requirement, Termination
 
 if TYPE_CHECKING:
     import gymnasium
 
     from pytest_vla.policies import Policy
-
-    from .env import BombEnv
 
 Simulator = Literal["mujoco", "bullet"]
 REQUIREMENTS: dict[Simulator, Requirement] = {
@@ -22,7 +21,7 @@ REQUIREMENTS: dict[Simulator, Requirement] = {
 }
 
 
-class BombSuite(Suite):
+class BombSuite(TaskSuite):
     """BOMB: five tasks with small stones on a board, unperturbed, under six groups of perturbations, and all of them.
 
     Args:
@@ -55,9 +54,6 @@ class BombSuite(Suite):
 
         return TASKS[task].step_limit
 
-    def env_group(self, task: str) -> str:
-        return self.name
-
     def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
         from .env import BombEnv
 
@@ -70,9 +66,10 @@ class BombSuite(Suite):
         return BombEnv(MujocoTable)
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
+        from .env import BombEnv
         from .oracle import Oracle
 
-        return Oracle(_ours(env))
+        return Oracle(own(env, BombEnv))
 
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
         """Stay at the start, gripper open."""
@@ -85,9 +82,11 @@ class BombSuite(Suite):
         return self.noop(env) if last is None else last
 
     def axes(self) -> Sequence[str]:
-        from .axes import axes
+        from pytest_vla.kit.axes import supported
 
-        return axes()
+        from .axes import TABLE
+
+        return supported(TABLE)
 
     def provenance(self) -> dict[str, str]:
         """What pixels depend on besides the key: runs that differ in it do not pair. It may try out renderers first."""
@@ -96,18 +95,3 @@ class BombSuite(Suite):
         from pytest_vla.sim.mujoco import backend
 
         return {"renderer": f"mujoco-{backend()}"}
-
-    def progress(self, env: gymnasium.Env[Any, Any]) -> float | None:
-        return _ours(env).progress()
-
-    def digest(self, env: gymnasium.Env[Any, Any]) -> str:
-        return _ours(env).digest()
-
-
-def _ours(env: gymnasium.Env[Any, Any]) -> BombEnv:
-    from .env import BombEnv
-
-    inner = env.unwrapped
-    if not isinstance(inner, BombEnv):
-        raise SuiteError(f"this suite needs its own environment, got {type(inner).__name__}")
-    return inner

@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.kit.env import Observation, Step, TaskEnv
+from pytest_vla.kit.images import LazyImages
+from pytest_vla.perturb import scene_edits
 
 from . import rig
-from .axes import contradicted, scene_edits
+from .axes import TABLE, contradicted
 from .cameras import CAMERAS, IMAGE_PX
 from .edits import SceneEdits
 from .judge import Judge
 from .partitions import draw_edits
 from .scene import Instance, TableState
-from .tasks import TASKS, Task
+from .tasks import TASKS, BombTask
 from .textures import goal_picture
-from .world import Images, World
-
-Action = NDArray[np.float32]
-Observation = dict[str, Any]
+from .world import World, corrected
 
 
 def observation_space() -> spaces.Dict:
@@ -38,46 +37,37 @@ def observation_space() -> spaces.Dict:
     )
 
 
-class BombEnv(gymnasium.Env[Observation, Action]):
+class BombEnv(TaskEnv):
     """Any task of the suite on one table that is kept from episode to episode.
 
     After `reset` the episode is described by `episode`, `task`, `instance` (what was drawn), `edits` (what was changed
     about it) and `judge`.
     """
 
+    success_ends = False
+
     def __init__(self, make_world: Callable[[], World]) -> None:
         self.action_space, self.observation_space = spaces.Box(rig.LOW, rig.HIGH, dtype=np.float32), observation_space()
         self.world: World = make_world()
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Any]:
-        """Start the episode of `options["episode"]`, its table changed as the key says.
-
-        `options["edits"]` take the place of the partition's own. The key alone decides every draw; `seed` follows from
-        it and is not looked at.
-        """
-        options = options or {}
-        self.episode: EpisodeKey = options["episode"]
-        self.task: Task = TASKS[self.episode.task]
-        self.instance: Instance = self.task.instance(self.episode)
-        edits: SceneEdits = options.get("edits") or draw_edits(self.episode, self.instance)
-        self.edits = edits = scene_edits(edits, self.episode, self.instance)
-        stones = (*self.instance.stones, *edits.extra_stones)
-        self.world.reset(stones, edits)
+    def start(self, episode: EpisodeKey, edits: SceneEdits | None) -> None:
+        """The key's perturbation comes on top of the partition's edits, or of those given instead."""
+        self.task: BombTask = TASKS[episode.task]
+        self.instance: Instance = self.task.instance(episode)
+        edits = edits or draw_edits(episode, self.instance)
+        self.edits: SceneEdits = scene_edits(TABLE, edits, episode, self.instance)
+        stones = (*self.instance.stones, *self.edits.extra_stones)
+        self.world.reset(stones, self.edits)
         self.state: TableState = self.world.state()
-        self.judge = Judge(self.instance, stones, self.state, edits.scale)
-        self.told = contradicted(self.instance, self.episode)
+        self.judge = Judge(self.instance, stones, self.state, self.edits.scale)
+        self.told = contradicted(self.instance, episode)
         self._prompt = _prompt(self.told)
-        return self._observe(), {}
 
-    def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Go towards the action's target for one control period. Success must hold at the horizon: it ends nothing."""
+    def step(self, action: NDArray[np.float32]) -> Step:
+        """Go towards the action's target for one control period."""
         self.world.act(np.asarray(action, dtype=np.float32))
         self.state = self.world.state()
-        verdict = self.judge.update(self.state)
-        info: dict[str, Any] = {"success": verdict.success}
-        if verdict.failure:
-            info |= {"failure": "constraint_violated", "message": verdict.failure}
-        return self._observe(), float(verdict.success), bool(verdict.failure), False, info
+        return self.outcome(self.judge.update(self.state))
 
     def progress(self) -> float:
         return self.judge.progress(self.state)
@@ -88,10 +78,11 @@ class BombEnv(gymnasium.Env[Observation, Action]):
     def close(self) -> None:
         self.world.close()
 
-    def _observe(self) -> Observation:
+    def observe(self) -> Observation:
+        world, edit, moment = self.world, self.edits.image, self.world.snapshot()
         gripper = self.state.opening_m / rig.MAX_OPENING_M
         observation: Observation = {
-            "images": Images(self.world, self.edits.image),
+            "images": LazyImages(CAMERAS, lambda camera: corrected(world.picture(moment, camera), edit)),
             "state": {"ee": np.array([*self.state.tip, gripper], dtype=np.float32)},
             "instruction": self.told.instruction,
         }

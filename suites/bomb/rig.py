@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .scene import Vector
+from pytest_vla.sim.pose import Vector
 
 Array = NDArray[np.float64]
 

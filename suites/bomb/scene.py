@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from .board import Position, Spot, on_board
+from pytest_vla.kit.layout import Spot
+from pytest_vla.sim.pose import Vector
+
+from .board import Position, on_board
 
 Colour = Literal["black", "white"]
 COLOURS: tuple[Colour, ...] = ("black", "white")
-Vector = tuple[float, float, float]
 
 
 def other(colour: Colour) -> Colour:

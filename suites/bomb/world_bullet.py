@@ -11,18 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_vla.kit.cameras import View, lamp
+from pytest_vla.kit.images import Image
+from pytest_vla.kit.meshes import cube_corners
 from pytest_vla.sim.bullet import BulletStage, BulletWorld, Camera, Light, Prop
-from pytest_vla.sim.pose import IDENTITY, Pose
+from pytest_vla.sim.pose import IDENTITY, Pose, Vector
 
 from . import rig
 from .board import BLOCK_KG, STONE_FRICTION, STONE_HEIGHT_M, STONE_KG
-from .cameras import IMAGE_PX, View, lamp, views
+from .cameras import IMAGE_PX, views
 from .edits import NEUTRAL, SceneEdits
-from .meshes import block_corners, load_mesh, stone_corners
-from .scene import Stone, StoneState, TableState, Vector
+from .meshes import load_mesh, stone_corners
+from .scene import Stone, StoneState, TableState
 from .textures import BOARD_COLOUR, STONE_COLOURS, TABLE_COLOUR, board_image, stone_image, table_image
 
-Image = NDArray[np.uint8]
 Array = NDArray[np.float64]
 
 STEP_HZ = 250
@@ -162,7 +164,7 @@ class BulletTable:
         for block in edits.blocks:
             pose = Pose((*block.spot, block.half_size_m[2]))
             world.add_solid(
-                block.label, "block", lambda: [block_corners()], pose, mass_kg=BLOCK_KG, scale=block.half_size_m
+                block.label, "block", lambda: [cube_corners()], pose, mass_kg=BLOCK_KG, scale=block.half_size_m
             )
         world.aim(self._set_point)
         for _ in range(SETTLE_STEPS):

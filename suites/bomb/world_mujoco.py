@@ -8,7 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_vla.kit.cameras import View, lamp
+from pytest_vla.kit.edits import LightEdit
+from pytest_vla.kit.images import Image
 from pytest_vla.sim.mujoco import MujocoStage, MujocoWorld, Snapshot
+from pytest_vla.sim.pose import Vector
 
 from . import rig
 from .board import (
@@ -21,12 +25,10 @@ from .board import (
     TABLE_HALF_M,
     TABLE_REPEATS,
 )
-from .cameras import IMAGE_PX, View, lamp, views
-from .edits import NEUTRAL, LightEdit, SceneEdits
-from .scene import Block, Stone, StoneState, TableState, Vector
+from .cameras import IMAGE_PX, views
+from .edits import NEUTRAL, SceneEdits
+from .scene import Block, Stone, StoneState, TableState
 from .textures import BOARD_PX, STONE_COLOURS, STONE_PX, TABLE_PX, board_image, stone_image, table_image
-
-Image = NDArray[np.uint8]
 
 STEP_S = 0.0025
 SETTLE_STEPS = 60
