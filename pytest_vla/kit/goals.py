@@ -18,9 +18,6 @@ TURN_TOLERANCE_RAD = math.radians(15)
 FULL_TURN_RAD = 2 * math.pi
 ALMOST = 0.9  # what a goal counts for that is all but met
 
-State = TypeVar("State")
-State_contra = TypeVar("State_contra", contravariant=True)
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -30,23 +27,23 @@ class Verdict:
     failure: str = ""
 
 
-class Goal(Protocol[State_contra]):
-    """One thing to be done with something that has a label."""
+class Goal(Protocol):
+    """One thing to be done with something that has a label. What its state is, is up to the suite."""
 
     @property
     def thing(self) -> str: ...
 
-    def holds(self, state: State_contra) -> bool: ...
+    def holds(self, state: Any) -> bool: ...
 
-    def gap(self, state: State_contra) -> float: ...
+    def gap(self, state: Any) -> float: ...
 
 
-class Judge(Protocol[State_contra]):
+class Judge(Protocol):
     """Follows one episode from settled state to settled state."""
 
-    def update(self, state: State_contra) -> Verdict: ...
+    def update(self, state: Any) -> Verdict: ...
 
-    def progress(self, state: State_contra) -> float: ...
+    def progress(self, state: Any) -> float: ...
 
 
 class Ways:
@@ -113,37 +110,38 @@ class At:
 # --- the judge, and the rules it keeps --------------------------------------------------------------------------------
 
 
-class Rule(Protocol[State]):
+GoalT = TypeVar("GoalT", bound=Goal)
+
+
+class Rule(Protocol):
     """Says in one sentence how it was broken, or nothing."""
 
-    def __call__(self, state: State, judge: StagedJudge[State], /) -> str: ...
+    def __call__(self, state: Any, judge: StagedJudge[Any], /) -> str: ...
 
 
-class StagedJudge(Generic[State]):
+class StagedJudge(Generic[GoalT]):
     """Goals in stages: those of one stage in any order, each remembered once met, the next stage from the next action.
 
     With `every_step`, an action that meets no goal loses the episode.
     """
 
-    def __init__(
-        self, *stages: Sequence[Goal[State]], rules: Sequence[Rule[State]] = (), every_step: bool = False
-    ) -> None:
-        self.stages: tuple[tuple[Goal[State], ...], ...] = tuple(tuple(stage) for stage in stages)
+    def __init__(self, *stages: Sequence[GoalT], rules: Sequence[Rule] = (), every_step: bool = False) -> None:
+        self.stages: tuple[tuple[GoalT, ...], ...] = tuple(tuple(stage) for stage in stages)
         self.rules, self.every_step = tuple(rules), every_step
         self.stage = 0
         self.just_advanced = False
-        self._open: list[Goal[State]] = list(self.stages[0])
+        self._open: list[GoalT] = list(self.stages[0])
         self._ways = Ways()
 
     @property
     def complete(self) -> bool:
         return self.stage == len(self.stages)
 
-    def open_goals(self) -> list[Goal[State]]:
+    def open_goals(self) -> list[GoalT]:
         """What is left of the current stage."""
         return list(self._open)
 
-    def update(self, state: State) -> Verdict:
+    def update(self, state: Any) -> Verdict:
         met = [goal for goal in self._open if goal.holds(state)]
         self._open = [goal for goal in self._open if goal not in met]
         self.just_advanced = not self._open and not self.complete
@@ -155,7 +153,7 @@ class StagedJudge(Generic[State]):
             broken = "the action did not make the next shown move"
         return Verdict(success=self.complete and not broken, failure=broken)
 
-    def progress(self, state: State) -> float:
+    def progress(self, state: Any) -> float:
         """Goals met, plus how far the open ones of this stage have come since they were first looked at."""
         total = sum(len(stage) for stage in self.stages)
         later = sum(len(stage) for stage in self.stages[self.stage + 1 :])

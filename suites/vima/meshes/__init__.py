@@ -6,9 +6,11 @@ from functools import cache
 
 import numpy as np
 
+from pytest_vla.kit.meshes import Mesh
+
 from .bodies import BAR_M, Body, build, line_mesh, three_sided_mesh
 from .polygons import Points, convex_hull
-from .solids import TEXTURE_REPEAT_M, Mesh
+from .solids import TEXTURE_REPEAT_M
 
 __all__ = [
     "BAR_M",

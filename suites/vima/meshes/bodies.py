@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pytest_vla.kit.meshes import Mesh
+
 from ..objects import OBJECTS
 from .hulls import box_points, outline_bars, prism_points, ring_wedges
 from .outlines import centred_rectangle, circle, outline, regular, shifted
 from .polygons import Points
-from .solids import Mesh, box, lathe, merge, prism, tray
+from .solids import box, lathe, merge, prism, tray
 
 BAR_M = 0.04
 """Width of the bars of square, line and three-sided rectangle; the sweep tasks test against the same width."""
