@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_vla.kit.layout import Spot
 from pytest_vla.policies.base import Observation, Policy
 from pytest_vla.sim.pose import Vector
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 THERE_M = 0.0012
 PATIENCE = 14  # actions after which a waypoint is given up
 OPEN, CLOSED = 1.0, 0.0
+GRASP_ACTIONS = 3
+RELEASE_ACTIONS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +80,33 @@ class WaypointPolicy(Policy):
             route.waypoints = self.plan()
             waypoint = next(route.waypoints) if route.waypoints else self.rest
         return waypoint
+
+
+def carry(
+    thing: Callable[[], Spot],
+    tip: Callable[[], Vector],
+    target: Spot,
+    *,
+    travel_m: float,
+    grasp_m: float,
+    place_m: float,
+) -> Iterator[Waypoint]:
+    """Pick a thing and put it down at a spot; it travels, grasps and lets go with the tip at these heights.
+
+    Where the thing is, is asked again before each descent: it may have been nudged, or lie askew in the hand.
+    """
+
+    def tip_for_target() -> Spot:
+        (x, y), (tip_x, tip_y, _) = thing(), tip()
+        return target[0] - x + tip_x, target[1] - y + tip_y
+
+    yield Waypoint((*thing(), travel_m), OPEN)
+    x, y = thing()
+    yield Waypoint((x, y, grasp_m), OPEN)
+    yield Waypoint((x, y, grasp_m), CLOSED, GRASP_ACTIONS)
+    yield Waypoint((x, y, travel_m), CLOSED)
+    yield Waypoint((*tip_for_target(), travel_m), CLOSED)
+    x, y = tip_for_target()
+    yield Waypoint((x, y, place_m), CLOSED)
+    yield Waypoint((x, y, place_m), OPEN, RELEASE_ACTIONS)
+    yield Waypoint((x, y, travel_m), OPEN)

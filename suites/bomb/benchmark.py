@@ -58,12 +58,12 @@ class BombSuite(TaskSuite):
         from .env import BombEnv
 
         if self.simulator == "bullet":
-            from .world_bullet import BulletTable
+            from .world_bullet import BulletBoard
 
-            return BombEnv(BulletTable)
-        from .world_mujoco import MujocoTable
+            return BombEnv(BulletBoard)
+        from .world_mujoco import MujocoBoard
 
-        return BombEnv(MujocoTable)
+        return BombEnv(MujocoBoard)
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
         from .env import BombEnv
@@ -73,7 +73,9 @@ class BombSuite(TaskSuite):
 
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
         """Stay at the start, gripper open."""
-        from .rig import START_M, action_of
+        from pytest_vla.kit.gantry import action_of
+
+        from .rig import START_M
 
         return action_of(START_M, 1.0)
 

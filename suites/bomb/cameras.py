@@ -7,7 +7,6 @@ from pytest_vla.kit.cameras import View, edited, looking_at
 from .edits import SceneEdits
 
 IMAGE_PX = 256
-CAMERAS = ("front", "wrist")
 FRONT = looking_at((0.0, -0.30, 0.44), (0.0, 0.0, 0.0), 45.0)
 WRIST = looking_at((0.0, -0.080, 0.125), (0.0, 0.002, 0.0), 62.0)
 

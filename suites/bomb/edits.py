@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from pytest_vla.kit import edits
 from pytest_vla.kit.edits import IN_PLACE, CameraEdit
+from pytest_vla.kit.parts import Block
 from pytest_vla.sim.pose import Vector
 
-from .scene import Block, Colour, Stone
+from .scene import Colour, Stone
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from pytest_vla.kit.layout import Spot, distance, far_from
+from pytest_vla.kit.parts import Block
 
 from .board import BESIDE_X_M, BESIDE_Y_M, CLEARANCE_M, POSITIONS, free_spots, on_board, spot_of
-from .scene import Block, Colour, Instance, Put, Stone
+from .scene import Colour, Instance, Put, Stone
 from .tasks import NEARER_BY_M
 
 DRAWS = 200

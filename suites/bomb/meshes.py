@@ -7,8 +7,9 @@ from functools import cache
 import numpy as np
 
 from pytest_vla.kit.meshes import Array, Mesh, cube, sheet
+from pytest_vla.kit.scene import TABLE_REPEATS
 
-from .board import BOARD_M, STONE_HEIGHT_M, STONE_RADIUS_M, TABLE_HALF_M, TABLE_REPEATS
+from .board import BOARD_M, STONE_HEIGHT_M, STONE_RADIUS_M, TABLE_HALF_M
 
 STONE_SIDES = 24
 STONE_RINGS = 8

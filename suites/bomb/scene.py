@@ -34,16 +34,6 @@ class Stone:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """Something that is not a stone and has no part in the task."""
-
-    label: str
-    spot: Spot
-    half_size_m: Vector
-    rgb: Vector
-
-
-@dataclass(frozen=True, slots=True)
 class Put:
     """A stone lies on an intersection: this one, or without a label any of its colour that started beside the board."""
 

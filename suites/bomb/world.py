@@ -1,38 +1,23 @@
-"""What a simulator must offer to play the tasks: the same methods, whatever the physics."""
+"""What a simulator must offer to play the tasks, and what is done to its pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_vla.kit import gantry
 from pytest_vla.kit.images import Image
 
 from .edits import ImageEdit, SceneEdits
-from .scene import Stone, TableState
+from .scene import Stone
 
 
-class World(Protocol):
-    """One table. `reset` forgets the episode before; snapshots are drawn at any time and reach no physics."""
-
-    @property
-    def renderer(self) -> str: ...
+class World(gantry.World, Protocol):
+    """One table. `reset` forgets the episode before."""
 
     def reset(self, stones: Sequence[Stone], edits: SceneEdits) -> None: ...
-
-    def act(self, action: NDArray[np.float32]) -> None: ...
-
-    def state(self) -> TableState: ...
-
-    def snapshot(self) -> Any: ...
-
-    def picture(self, snapshot: Any, camera: str) -> Image: ...
-
-    def digest(self) -> str: ...
-
-    def close(self) -> None: ...
 
 
 def corrected(image: Image, edit: ImageEdit) -> Image:

@@ -1,4 +1,4 @@
-"""The physics of one episode: a model from MJCF text, steps, poses, a digest, and snapshots to draw from."""
+"""The physics of one episode: a model from MJCF, steps, poses, a digest, and snapshots to draw from."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class MujocoWorld:
         self.model: Any = None
         self.data: Any = None
 
-    def load(self, mjcf: str, textures: Mapping[str, Image] | None = None) -> None:
-        """Compile a scene. Textures are declared in the text as `builtin="flat"` and painted here by name."""
+    def load(self, scene: Any, textures: Mapping[str, Image] | None = None) -> None:
+        """Compile a scene, MJCF text or an `MjSpec`. Textures are declared as flat ones and painted by name."""
         mj = self._mj
         try:
-            self.model = mj.MjModel.from_xml_string(mjcf)
+            self.model = mj.MjModel.from_xml_string(scene) if isinstance(scene, str) else scene.compile()
         except ValueError as error:
             raise MujocoError(f"the scene does not compile: {error}") from error
         # The library's own quality settings cost 30 to 60 times as much for a picture.
