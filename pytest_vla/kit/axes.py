@@ -9,20 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from pytest_vla.perturb import COLOURS, CONTRADICTION, Perturbation, everywhere
 from pytest_vla.sim.pose import Vector
+from pytest_vla.suite import SuiteError
 
 if TYPE_CHECKING:
     from pytest_vla.episode import EpisodeKey
-    from pytest_vla.kit.cameras import View
+    from pytest_vla.sim.view import View
 
 Rng = np.random.Generator
 Row = Callable[[Any, Any, Any, Rng], Any]
 Value = Callable[[Any], Any]
+Told = TypeVar("Told")
+CONTRADICTION_DRAWS = 20
 
 
 def supported(table: Mapping[str, Row], without: Sequence[str] = ()) -> list[str]:
@@ -33,6 +36,21 @@ def supported(table: Mapping[str, Row], without: Sequence[str] = ()) -> list[str
 def contradiction(episode: EpisodeKey) -> int:
     """The level of `language.contradict`; 0 where the policy is told the truth."""
     return Perturbation.parse(episode.perturbation).level(CONTRADICTION) if episode.perturbation else 0
+
+
+def contradicted(told: Told, episode: EpisodeKey, draw: Callable[[str], Told]) -> Told:
+    """What the policy is told, or under `language.contradict` what it would be told in another draw of the task.
+
+    `draw` makes that from a stream of the episode; the first one that says something else is taken.
+    """
+    level = contradiction(episode)
+    if not level:
+        return told
+    for attempt in range(CONTRADICTION_DRAWS):
+        other = draw(f"perturbation.{CONTRADICTION}.{level}.{attempt}")
+        if other != told:
+            return other
+    raise SuiteError(f"{episode}: nothing else was said in {CONTRADICTION_DRAWS} draws")
 
 
 # --- builders ---------------------------------------------------------------------------------------------------------
@@ -108,8 +126,20 @@ def camera_axes(part: str, view: View) -> dict[str, Row]:
     }
 
 
-def table_colour(edits: Any, name: str, instance: Any, rng: Rng) -> Any:
+def _table_colour(edits: Any, name: str, instance: Any, rng: Rng) -> Any:
     return replace(edits, table_colour=COLOURS[name])
+
+
+TABLE_LOOKS: Sequence[Mapping[str, Any]] = (
+    *({"table_texture": name} for name in ("felt", "wood", "planks", "marble", "stripes", "checker")),
+    {"table_texture": "marble", "table_colour": (0.80, 0.72, 0.62)},
+    {"table_texture": "stripes", "table_colour": (0.35, 0.45, 0.65)},
+)
+
+
+def table_axes(looks: Sequence[Mapping[str, Any]] = TABLE_LOOKS) -> dict[str, Row]:
+    """The rows of the table's looks; the eight textures are ours unless a suite has its own."""
+    return {"appearance.table_colour": _table_colour, "appearance.table_texture": one_of(*looks)}
 
 
 LIGHT_AXES: Mapping[str, Row] = {

@@ -1,42 +1,21 @@
-"""How a scene is seen: cameras that look at a point, the lamp, and edits to both."""
+"""How edits change what is seen: cameras that are turned and shifted, and the lamp."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.kit.edits import IN_PLACE, CameraEdit, LightEdit
+from pytest_vla.sim.mujoco.scene import Lights
 from pytest_vla.sim.pose import Vector
+from pytest_vla.sim.view import View, vector
 
 Array = NDArray[np.float64]
 
 LAMP_AZIMUTH_DEG, LAMP_ELEVATION_DEG = 125.0, 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A camera in the frame of what carries it: where it is, its axes in the image (right, up), its field of view."""
-
-    position: Vector
-    right: Vector
-    up: Vector
-    fovy_deg: float
-
-    @property
-    def forward(self) -> Vector:
-        return vector(np.cross(self.up, self.right))
-
-
-def looking_at(position: Vector, point: Vector, fovy_deg: float) -> View:
-    """A level camera at a position that has a point in the middle of its picture."""
-    forward = np.subtract(point, position)
-    right = np.cross(forward, (0.0, 0.0, 1.0))
-    right /= np.linalg.norm(right)
-    up = np.cross(right, forward / np.linalg.norm(forward))
-    return View(position, vector(right), vector(up), fovy_deg)
+AMBIENT, HEAD, LAMP = 0.38, 0.20, 0.50
 
 
 def edited(view: View, edit: CameraEdit, centre: Vector | None = None) -> View:
@@ -59,17 +38,23 @@ def turned_about(pivot: Vector, position: Vector, turn: Array, shift_m: Vector) 
     return vector(np.asarray(pivot) + turn @ np.subtract(position, pivot) + shift_m)
 
 
+def lights(edit: LightEdit) -> Lights:
+    """The light of a MuJoCo scene under an edit."""
+
+    def rgb(strength: float) -> Vector:
+        red, green, blue = (strength * edit.brightness * channel for channel in edit.colour)
+        return red, green, blue
+
+    lamp_rgb, ambient = rgb(LAMP + AMBIENT * edit.shadow), rgb(AMBIENT * (1 - edit.shadow))
+    return Lights(lamp(edit), lamp_rgb, rgb(LAMP), rgb(HEAD), ambient, edit.shadow > 0)
+
+
 def lamp(edit: LightEdit) -> Vector:
     """The unit vector from the table to the lamp."""
     azimuth = math.radians(LAMP_AZIMUTH_DEG + edit.azimuth_deg)
     elevation = math.radians(LAMP_ELEVATION_DEG + edit.elevation_deg)
     flat = math.cos(elevation)
     return flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(elevation)
-
-
-def vector(array: Array) -> Vector:
-    x, y, z = (float(v) for v in array)
-    return x, y, z
 
 
 def _about(axis: Vector, angle_deg: float) -> Array:

@@ -20,6 +20,7 @@ from pytest_vla.kit.goals import Judge
 from pytest_vla.kit.images import Image, LazyImages
 from pytest_vla.kit.waypoints import OPEN, Waypoint, WaypointPolicy
 from pytest_vla.sim.pose import Vector
+from pytest_vla.sim.view import looking_at
 
 Array = NDArray[np.float64]
 Action = NDArray[np.float32]
@@ -28,6 +29,7 @@ CONTROL_HZ = 10
 RAMP_HZ = 50  # how often the set point moves on within one action
 CAMERAS = ("front", "wrist")
 HEIGHT, GRIPPER = 2, 3  # where an action, like the pose in an observation, has its z and its gripper
+WRIST = looking_at((0.0, -0.080, 0.125), (0.0, 0.002, 0.0), 62.0)  # what a camera on the carriage sees
 FINGER_HALF_M: Vector = (0.002, 0.006, 0.016)
 
 Carrier = Literal["carriage", "left", "right"]

@@ -7,7 +7,7 @@ holds and what is missing (its gap); progress follows from how much of that has 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -107,6 +107,52 @@ class At:
         return away + 0.1 * turn
 
 
+class Joints(Protocol):
+    """A state that knows how far the joints of its parts have gone (m or rad)."""
+
+    @property
+    def joints(self) -> Mapping[str, float]: ...
+
+
+class Hand(Poses, Protocol):
+    """A state that also knows how far the gripper is open."""
+
+    @property
+    def opening_m(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """A thing is where it belongs, and the hand is open."""
+
+    at: At
+    least_m: float
+
+    @property
+    def thing(self) -> str:
+        return self.at.thing
+
+    def holds(self, state: Hand) -> bool:
+        return state.opening_m >= self.least_m and self.at.holds(state)
+
+    def gap(self, state: Hand) -> float:
+        return self.at.gap(state)
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A part's joint has gone this far: the button is pressed, the drawer open."""
+
+    thing: str
+    least: float
+
+    def holds(self, state: Joints) -> bool:
+        return state.joints[self.thing] >= self.least
+
+    def gap(self, state: Joints) -> float:
+        return max(self.least - state.joints[self.thing], 0.0)
+
+
 # --- the judge, and the rules it keeps --------------------------------------------------------------------------------
 
 
@@ -177,6 +223,18 @@ class StayInside:
     def holds(self, pose: Pose) -> bool:
         x, y, _ = pose.position
         return self.x_m[0] <= x <= self.x_m[1] and self.y_m[0] <= y <= self.y_m[1]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveAlone:
+    """The joints of these parts must not go as far as this."""
+
+    things: tuple[str, ...]
+    most: float
+
+    def __call__(self, state: Joints, judge: StagedJudge[Any]) -> str:
+        moved = next((thing for thing in self.things if state.joints[thing] >= self.most), None)
+        return f"{moved} was to be left alone" if moved else ""
 
 
 @dataclass(frozen=True, slots=True)

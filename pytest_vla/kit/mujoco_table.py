@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from pytest_vla.kit.cameras import View
 from pytest_vla.kit.gantry import BOXES, RAMP_HZ, Action, Array, Gantry
 from pytest_vla.kit.images import Image
-from pytest_vla.kit.scene import PAINT, STEP_S, Scene
 from pytest_vla.sim.mujoco import MujocoStage, MujocoWorld, Snapshot
+from pytest_vla.sim.mujoco.scene import PAINT, STEP_S, Scene
 from pytest_vla.sim.pose import Vector
+from pytest_vla.sim.view import View
 
 SETTLE_STEPS = 60
 STEPS_PER_RAMP = round(1 / RAMP_HZ / STEP_S)
 CARRIAGE_N_M = 3000.0
 FINGER_N_M = 400.0
 JOINTS = 5  # of the robot: x, y, z, left and right finger
+BODIES = 3  # its carriage and fingers
 
 
 def add_gantry(scene: Scene, gantry: Gantry, wrist: View) -> None:

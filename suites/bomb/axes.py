@@ -17,7 +17,7 @@ from pytest_vla.kit.axes import (
     contradiction,
     one_of,
     start,
-    table_colour,
+    table_axes,
 )
 from pytest_vla.kit.layout import distance, far_from
 from pytest_vla.perturb import COLOURS, CONTRADICTION
@@ -34,11 +34,6 @@ from .tasks import named
 if TYPE_CHECKING:
     from pytest_vla.episode import EpisodeKey
 
-TABLE_LOOKS: tuple[Mapping[str, object], ...] = (
-    *({"table_texture": name} for name in ("felt", "wood", "planks", "marble", "stripes", "checker")),
-    {"table_texture": "marble", "table_colour": (0.80, 0.72, 0.62)},
-    {"table_texture": "stripes", "table_colour": (0.35, 0.45, 0.65)},
-)
 BOARD_AND_STONES = (
     *(("plain", "plain"), ("planks", "plain"), ("marble", "plain"), ("wood", "speckles")),
     *(("wood", "stripes"), ("plain", "speckles"), ("planks", "stripes"), ("marble", "speckles")),
@@ -141,8 +136,7 @@ def _position(stone: Stone) -> Position:
 TABLE: Mapping[str, Row] = {
     **camera_axes("front", FRONT),
     **LIGHT_AXES,
-    "appearance.table_colour": table_colour,
-    "appearance.table_texture": one_of(*TABLE_LOOKS),
+    **table_axes(),
     "appearance.object_colour": stone_colour,
     "appearance.object_texture": one_of(*({"board_texture": b, "stone_texture": s} for b, s in BOARD_AND_STONES)),
     "appearance.reflectivity": reflectivity,

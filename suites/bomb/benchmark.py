@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_vla.kit.suite import TaskSuite, own
-from pytest_vla.suite import Requirement, Termination
+from pytest_vla.kit.suite import BULLET, MUJOCO, GantrySuite, own
+from pytest_vla.suite import Termination
 
 if TYPE_CHECKING:
     import gymnasium
@@ -15,13 +15,9 @@ if TYPE_CHECKING:
     from pytest_vla.policies import Policy
 
 Simulator = Literal["mujoco", "bullet"]
-REQUIREMENTS: dict[Simulator, Requirement] = {
-    "mujoco": Requirement("mujoco", 'pip install "pytest-vla[mujoco]"'),
-    "bullet": Requirement("pybullet", 'pip install "pytest-vla[bullet]"'),
-}
 
 
-class BombSuite(TaskSuite):
+class BombSuite(GantrySuite):
     """BOMB: five tasks with small stones on a board, unperturbed, under six groups of perturbations, and all of them.
 
     Args:
@@ -31,13 +27,10 @@ class BombSuite(TaskSuite):
 
     version = "1"
     termination = Termination.AT_HORIZON
-    control_hz = 10.0
-    cameras = ("front", "wrist")
-    state_keys = ("ee",)
 
     def __init__(self, name: str = "bomb", *, simulator: Simulator = "mujoco", test_file: Path | None = None) -> None:
         self.name, self.simulator = name, simulator
-        self.requires = (REQUIREMENTS[simulator],)
+        self.requires = (BULLET if simulator == "bullet" else MUJOCO,)
         self.test_file = test_file or Path(__file__).parent / "test_bomb.py"
 
     def cells(self) -> Sequence[tuple[str, str]]:
@@ -71,18 +64,6 @@ class BombSuite(TaskSuite):
 
         return Oracle(own(env, BombEnv))
 
-    def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
-        """Stay at the start, gripper open."""
-        from pytest_vla.kit.gantry import action_of
-
-        from .rig import START_M
-
-        return action_of(START_M, 1.0)
-
-    def hold(self, env: gymnasium.Env[Any, Any], last: Any) -> Any:
-        """Actions are places to go to: without a new one it goes on to the last."""
-        return self.noop(env) if last is None else last
-
     def axes(self) -> Sequence[str]:
         from pytest_vla.kit.axes import supported
 
@@ -91,9 +72,4 @@ class BombSuite(TaskSuite):
         return supported(TABLE)
 
     def provenance(self) -> dict[str, str]:
-        """What pixels depend on besides the key: runs that differ in it do not pair. It may try out renderers first."""
-        if self.simulator == "bullet":
-            return {"renderer": "bullet-tiny"}
-        from pytest_vla.sim.mujoco import backend
-
-        return {"renderer": f"mujoco-{backend()}"}
+        return {"renderer": "bullet-tiny"} if self.simulator == "bullet" else super().provenance()

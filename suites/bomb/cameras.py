@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pytest_vla.kit.cameras import View, edited, looking_at
+from pytest_vla.kit.cameras import edited
+from pytest_vla.kit.gantry import WRIST
+from pytest_vla.sim.view import View, looking_at
 
 from .edits import SceneEdits
 
 IMAGE_PX = 256
 FRONT = looking_at((0.0, -0.30, 0.44), (0.0, 0.0, 0.0), 45.0)
-WRIST = looking_at((0.0, -0.080, 0.125), (0.0, 0.002, 0.0), 62.0)
 
 
 def views(edits: SceneEdits) -> dict[str, View]:

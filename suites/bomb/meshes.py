@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from pytest_vla.kit.meshes import Array, Mesh, cube, sheet
-from pytest_vla.kit.scene import TABLE_REPEATS
+from pytest_vla.sim.meshes.mesh import Array, Mesh, cube, sheet
+from pytest_vla.sim.mujoco.scene import TABLE_REPEATS
 
 from .board import BOARD_M, STONE_HEIGHT_M, STONE_RADIUS_M, TABLE_HALF_M
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.kit.cameras import vector
 from pytest_vla.kit.edits import CameraEdit
+from pytest_vla.sim.view import vector
 
 from .edits import NEUTRAL, ImageEdit, SceneEdits
 from .layout import extra_stones, shift_stones

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_vla.kit.cameras import View, lamp
+from pytest_vla.kit.cameras import lamp
 from pytest_vla.kit.gantry import BOXES, RAMP_HZ, Box
 from pytest_vla.kit.images import Image
-from pytest_vla.kit.meshes import cube_corners
 from pytest_vla.sim.bullet import BulletStage, BulletWorld, Camera, Light, Prop
+from pytest_vla.sim.meshes.mesh import cube_corners
 from pytest_vla.sim.pose import IDENTITY, Pose, Vector
+from pytest_vla.sim.view import View
 
 from .board import STONE_FRICTION, STONE_HEIGHT_M, STONE_KG
 from .cameras import IMAGE_PX, views

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from pytest_vla.kit.cameras import lights
 from pytest_vla.kit.mujoco_table import JOINTS, MujocoTable, add_gantry
-from pytest_vla.kit.scene import Scene, friction
+from pytest_vla.sim.mujoco.scene import Scene, friction
 
 from .board import BOARD_M, STONE_FRICTION, STONE_HEIGHT_M, STONE_KG, STONE_RADIUS_M, TABLE_HALF_M
 from .cameras import IMAGE_PX, views
@@ -41,7 +42,7 @@ class MujocoBoard(MujocoTable):
 
 def scene_of(stones: Sequence[Stone], edits: SceneEdits) -> Scene:
     """Joints come in this order: the robot's, the stones', the blocks'."""
-    scene, cameras = Scene(edits.light), views(edits)
+    scene, cameras = Scene(lights(edits.light)), views(edits)
     scene.table(TABLE_HALF_M, table_image(edits.table_texture, edits.table_colour))
     gloss, board = edits.board_gloss, board_image(edits.board_texture, edits.board_colour)
     scene.material("board", board, gloss=_shine(gloss), reflectance=0.3 * gloss)

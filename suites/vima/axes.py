@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pytest_vla.kit.axes import (
     LIGHT_AXES,
@@ -13,26 +12,18 @@ from pytest_vla.kit.axes import (
     Rng,
     Row,
     adds,
-    contradiction,
-    one_of,
     start,
-    table_colour,
+    table_axes,
     whole,
 )
 from pytest_vla.kit.layout import Spot, shift_things
-from pytest_vla.perturb import CONTRADICTION
 
 from .edits import SceneEdits
 from .kit.placement import NoRoom, free_spot
-from .kit.prompt import ObjectImage, PromptSpec
+from .kit.prompt import ObjectImage
 from .kit.scene import WORKSPACE_X_M, WORKSPACE_Y_M, Instance, Look, Thing
 from .objects import OBJECTS
 from .tools import TOOL_START
-
-if TYPE_CHECKING:
-    from pytest_vla.episode import EpisodeKey
-
-    from .kit.task import Task
 
 TABLE_TEXTURES = ("wooden", "tiles", "granite", "brick", "checkerboard", "polka dot", "magma", "blue and purple stripe")
 OBJECT_TEXTURES = ("plastic", "tiger", "rainbow", "granite", "red paisley", "green swirl", "checkerboard", "wooden")
@@ -40,22 +31,8 @@ OBJECT_COLOURS = {"white": "pink"}  # where the suite has no plain texture of th
 DISTRACTOR_SHAPES = ("block", "L-shaped block", "hexagon", "star", "triangle", "heart")
 DISTRACTOR_TEXTURES = ("red", "green", "blue", "yellow", "purple", "orange", "cyan", "pink")
 EDGE_M = 0.03
-CONTRADICTION_DRAWS = 20
 LEFT_OUT = ("robot.delay",)
 """An episode has two actions to spare: with later ones no task could be done."""
-
-
-def contradicted(spec: PromptSpec, episode: EpisodeKey, task: Task, strict: bool) -> PromptSpec:
-    """The prompt, or under `language.contradict` one of another episode: well-formed, and asking for something else."""
-    level = contradiction(episode)
-    if not level:
-        return spec
-    for attempt in range(CONTRADICTION_DRAWS):
-        stream = f"perturbation.{CONTRADICTION}.{level}.{attempt}"
-        other = task.instance(episode, strict=strict, stream=stream).prompt
-        if other != spec:
-            return other
-    raise RuntimeError(f"{episode}: no other prompt in {CONTRADICTION_DRAWS} draws")
 
 
 # --- camera -----------------------------------------------------------------------------------------------------------
@@ -146,8 +123,7 @@ TABLE: Mapping[str, Row] = {
     "camera.pitch": adds("camera", pitch_deg=float),
     "camera.fov": zoomed_out,
     **LIGHT_AXES,
-    "appearance.table_colour": table_colour,
-    "appearance.table_texture": one_of(*({"table_texture": texture} for texture in TABLE_TEXTURES)),
+    **table_axes([{"table_texture": texture} for texture in TABLE_TEXTURES]),
     "appearance.object_colour": object_colour,
     "appearance.object_texture": object_texture,
     "appearance.reflectivity": whole("specular"),

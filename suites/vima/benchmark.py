@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_vla.kit.suite import TaskSuite, own
-from pytest_vla.suite import Requirement, Termination
+from pytest_vla.kit.suite import BULLET, TaskSuite, own
+from pytest_vla.suite import Termination
 
 if TYPE_CHECKING:
     import gymnasium
@@ -30,7 +30,7 @@ class VimaSuite(TaskSuite):
 
     version = "1"
     termination = Termination.ON_SUCCESS
-    requires = (Requirement("pybullet", 'pip install "pytest-vla[bullet]"'),)
+    requires = (BULLET,)
     cameras = ("top", "front")
     state_keys = ("ee",)
 

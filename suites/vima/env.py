@@ -9,13 +9,14 @@ import numpy as np
 from gymnasium import spaces
 
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.kit.axes import contradicted
 from pytest_vla.kit.env import Observation, Step, TaskEnv
 from pytest_vla.kit.goals import Verdict
 from pytest_vla.perturb import scene_edits
 
-from .axes import TABLE, contradicted
+from .axes import TABLE
 from .edits import NEUTRAL, SceneEdits
-from .kit.prompt import Asset, AssetImages, Prompt
+from .kit.prompt import Asset, AssetImages, Prompt, PromptSpec
 from .kit.scene import WORKSPACE_X_M, WORKSPACE_Y_M, Instance
 from .kit.sweep import SweepJudge
 from .kit.task import Task
@@ -70,7 +71,7 @@ class VimaEnv(TaskEnv):
         self.task: Task = self.tasks[episode.task]
         self.instance: Instance = self.task.instance(episode, strict=self.strict)
         edits = edits or scene_edits(TABLE, NEUTRAL, episode, self.instance)
-        self.prompt = Prompt(contradicted(self.instance.prompt, episode, self.task, self.strict), self._draw)
+        self.prompt = Prompt(contradicted(self.instance.prompt, episode, self._other_prompt), self._draw)
         self.table.reset(self.instance.things, self.task.tool, edits)
         labels = sorted(self.table.looks())
         numbers = episode.rng("ids").permutation(len(labels)) + FIRST_OBJECT_ID[self.task.tool]
@@ -112,6 +113,9 @@ class VimaEnv(TaskEnv):
             "instruction": self.prompt.text,
             "prompt": self.prompt,
         }
+
+    def _other_prompt(self, stream: str) -> PromptSpec:
+        return self.task.instance(self.episode, strict=self.strict, stream=stream).prompt
 
     def _draw(self, asset: Asset, name: str) -> AssetImages:
         return self.table.draw(asset, self.episode.rng(f"prompt.{name}"))

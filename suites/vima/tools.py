@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pytest_vla.kit.layout import Spot
-from pytest_vla.kit.meshes import cube_corners
 from pytest_vla.sim.bullet import STEP_HZ, BulletWorld
+from pytest_vla.sim.meshes.mesh import cube_corners
 from pytest_vla.sim.pose import Pose, Quaternion, Vector, inverse, multiply, rotation_matrix
 
 TOOL = "tool"

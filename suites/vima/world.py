@@ -10,10 +10,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_vla.kit.cameras import turn_of, turned_about, vector
-from pytest_vla.kit.meshes import Mesh, sheet
+from pytest_vla.kit.cameras import turn_of, turned_about
 from pytest_vla.sim.bullet import DAYLIGHT, BulletStage, BulletWorld, Camera, Light, Picture, Prop, unpacked
+from pytest_vla.sim.meshes.mesh import Mesh, sheet
 from pytest_vla.sim.pose import Pose, Vector, yaw_rotation
+from pytest_vla.sim.view import vector
 
 from .edits import IN_PLACE, NEUTRAL, CameraEdit, SceneEdits
 from .kit.prompt import Asset, AssetImages, ObjectImage

@@ -6,6 +6,7 @@ when the first world or picture needs it, never earlier.
 """
 
 from pytest_vla.sim.mujoco.renderers import VARIABLE, Backend, MujocoError, backend, load_mujoco
+from pytest_vla.sim.mujoco.scene import Lights, Scene
 from pytest_vla.sim.mujoco.stage import MujocoStage
 from pytest_vla.sim.mujoco.world import Image, MujocoWorld, Snapshot
 
@@ -13,9 +14,11 @@ __all__ = [
     "VARIABLE",
     "Backend",
     "Image",
+    "Lights",
     "MujocoError",
     "MujocoStage",
     "MujocoWorld",
+    "Scene",
     "Snapshot",
     "backend",
     "load_mujoco",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.sim.mujoco.renderers import MujocoError, load_mujoco
+from pytest_vla.sim.pose import Pose
 
 SHADOW_MAP_PX = 2048
 
@@ -76,6 +77,22 @@ class MujocoWorld:
     def forward(self) -> None:
         """Make what follows from positions true again after they were written."""
         self._mj.mj_forward(self.model, self.data)
+
+    def kinematics(self) -> None:
+        """Make the poses of bodies follow from the joints; unlike `forward`, it leaves no trace in what comes next."""
+        self._mj.mj_kinematics(self.model, self.data)
+
+    def pose(self, body: str) -> Pose:
+        """Where a body is, as of the last `kinematics`."""
+        found = self.data.body(body)
+        x, y, z = found.xpos.tolist()
+        w, *turn = found.xquat.tolist()
+        return Pose((x, y, z), (*turn, w))
+
+    def names(self, kind: Literal["body", "joint"]) -> list[str]:
+        """What the named bodies (but for the ground) or joints are called, in the order of the model."""
+        count, one = (self.model.nbody, self.model.body) if kind == "body" else (self.model.njnt, self.model.joint)
+        return [name for number in range(count) if (name := one(number).name) not in ("", "world")]
 
     def joint(self, name: str) -> int:
         """Where a joint's numbers start in `data.qpos`."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_vla.kit.meshes import Mesh
+from pytest_vla.sim.meshes.hulls import box_points, outline_bars, prism_points, ring_wedges
+from pytest_vla.sim.meshes.mesh import Mesh
+from pytest_vla.sim.meshes.polygons import Points
+from pytest_vla.sim.meshes.solids import box, lathe, merge, prism, tray
 
 from ..objects import OBJECTS
-from .hulls import box_points, outline_bars, prism_points, ring_wedges
 from .outlines import centred_rectangle, circle, outline, regular, shifted
-from .polygons import Points
-from .solids import box, lathe, merge, prism, tray
 
 BAR_M = 0.04
 """Width of the bars of square, line and three-sided rectangle; the sweep tasks test against the same width."""

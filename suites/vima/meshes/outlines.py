@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .polygons import Points
+from pytest_vla.sim.meshes.polygons import Points
 
 _CURVE_POINTS = 40
 

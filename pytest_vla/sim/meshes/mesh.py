@@ -8,8 +8,6 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_vla.kit.layout import Spot
-
 Array = NDArray[np.float64]
 
 
@@ -28,7 +26,7 @@ class Mesh:
             array.setflags(write=False)
 
 
-def sheet(size_m: Spot, repeats: Spot) -> Mesh:
+def sheet(size_m: tuple[float, float], repeats: tuple[float, float]) -> Mesh:
     """A rectangle that is seen from above, its texture repeated along both sides."""
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)], dtype=float)
     vertices = np.column_stack([(corners - 0.5) * size_m, np.zeros(4)])

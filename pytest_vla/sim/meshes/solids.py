@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pytest_vla.kit.meshes import Mesh
-
-from .polygons import Points, clockwise, counter_clockwise, triangulate
+from pytest_vla.sim.meshes.mesh import Mesh
+from pytest_vla.sim.meshes.polygons import Points, clockwise, counter_clockwise, triangulate
 
 TEXTURE_REPEAT_M = 0.10
 """One texture repeat; texture patterns are drawn for this scale."""

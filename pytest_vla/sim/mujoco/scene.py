@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from pytest_vla.kit.cameras import View, lamp
-from pytest_vla.kit.edits import SAME_LIGHT, LightEdit
-from pytest_vla.kit.images import Image
-from pytest_vla.sim.mujoco import load_mujoco
+from pytest_vla.sim.mujoco.renderers import load_mujoco
+from pytest_vla.sim.mujoco.world import Image
 from pytest_vla.sim.pose import Vector, yaw_rotation
+from pytest_vla.sim.view import View
 
 STEP_S = 0.0025
 FRICTION = 0.8
 SPIN_FRICTION_M = 0.002
 ROLL_FRICTION_M = 0.0001
-AMBIENT, HEAD, LAMP = 0.38, 0.20, 0.50
 TABLE_REPEATS = 3  # of its texture
 PAINT = "paint"  # the material of what has a colour and no pattern
 
 Shape = Literal["plane", "box", "cylinder", "ellipsoid"]
 
 
+@dataclass(frozen=True, slots=True)
+class Lights:
+    """One lamp far away, the light that comes from the camera, and the light that comes from everywhere."""
+
+    towards_lamp: Vector
+    lamp: Vector
+    lamp_highlight: Vector
+    head: Vector
+    ambient: Vector
+    shadows: bool = False
+
+
 class Scene:
     """What a world is compiled from. Bodies, joints and shapes are numbered in the order in which they are added."""
 
-    def __init__(self, light: LightEdit = SAME_LIGHT, extent_m: float = 0.6) -> None:
+    def __init__(self, lights: Lights, extent_m: float = 0.6) -> None:
         mj = self.mj = load_mujoco()
         self.spec = mj.MjSpec()
         self.textures: dict[str, Image] = {}
-        self.shadows = light.shadow > 0
+        self.shadows = lights.shadows
         option, visual, geom = self.spec.option, self.spec.visual, self.spec.default.geom
         option.timestep, option.impratio, option.iterations = STEP_S, 10, 20
         option.integrator, option.cone = mj.mjtIntegrator.mjINT_IMPLICITFAST, mj.mjtCone.mjCONE_ELLIPTIC
@@ -37,22 +48,20 @@ class Scene:
         visual.map.znear, visual.map.zfar, visual.map.shadowclip = 0.01, 5, 1
         visual.quality.numslices, visual.quality.numstacks = 24, 12
         geom.friction, geom.condim, geom.solref = friction(FRICTION), 4, (0.006, 1)
-        self._light(light)
+        self._light(lights)
 
-    def _light(self, light: LightEdit) -> None:
-        def rgb(strength: float) -> list[float]:
-            return [strength * light.brightness * channel for channel in light.colour]
-
-        head, (x, y, z) = self.spec.visual.headlight, lamp(light)
-        head.ambient, head.diffuse, head.specular = rgb(AMBIENT * (1 - light.shadow)), rgb(HEAD), (0.0, 0.0, 0.0)
-        self.spec.worldbody.add_light(
+    def _light(self, lights: Lights) -> None:
+        head, black = self.spec.visual.headlight, (0.0, 0.0, 0.0)
+        head.ambient, head.diffuse, head.specular = lights.ambient, lights.head, black
+        x, y, z = lights.towards_lamp
+        self.ground.add_light(
             type=self.mj.mjtLightType.mjLIGHT_DIRECTIONAL,
             pos=(x, y, z),
             dir=(-x, -y, -z),
-            ambient=(0.0, 0.0, 0.0),
-            diffuse=rgb(LAMP + AMBIENT * light.shadow),
-            specular=rgb(LAMP),
-            castshadow=self.shadows,
+            ambient=black,
+            diffuse=lights.lamp,
+            specular=lights.lamp_highlight,
+            castshadow=lights.shadows,
         )
 
     @property
