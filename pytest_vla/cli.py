@@ -56,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     suites = commands.add_parser("suites", help="list the suites, tasks and partitions that can be run")
     suites.add_argument("names", nargs="*", metavar="SUITE")
     suites.set_defaults(run=_suites)
+    new_suite = commands.add_parser("new-suite", help="write a suite that runs, with its test, into this folder")
+    new_suite.add_argument("name", metavar="NAME")
+    new_suite.set_defaults(run=_new_suite)
     _add_inference_commands(commands)
     add_train_commands(commands)
     return parser
@@ -132,6 +135,15 @@ def _merge(options: argparse.Namespace) -> int:
     path = options.output if options.output.suffix == ".jsonl" else options.output / FILE_NAME
     write_run(path, first, episodes)
     print(f"{len(episodes)} episodes of {len(runs)} runs in {path}")
+    return 0
+
+
+def _new_suite(options: argparse.Namespace) -> int:
+    from pytest_vla.kit.new_suite import write_skeleton
+
+    for path in write_skeleton(options.name, Path.cwd()):
+        print(path.relative_to(Path.cwd()))
+    print(f"run it: pytest {options.name} --vla-policy=oracle")
     return 0
 
 
