@@ -16,7 +16,7 @@ from pytest_vla.kit import axes, draw, edits
 from pytest_vla.kit.cameras import edited, lights
 from pytest_vla.kit.edits import IN_PLACE, CameraEdit
 from pytest_vla.kit.gantry import WRIST, Gantry, GantryEnv, GantryPolicy
-from pytest_vla.kit.goals import Judge
+from pytest_vla.kit.goals import Judge, TableState
 from pytest_vla.kit.layout import GAP_M, Spot, distance, shift_things
 from pytest_vla.kit.mujoco_table import BODIES, JOINTS, MujocoTable, add_gantry
 from pytest_vla.kit.parts import Block, Part
@@ -26,7 +26,7 @@ from pytest_vla.kit.task import Task, task_of
 from pytest_vla.kit.waypoints import Waypoint
 from pytest_vla.perturb import COLOURS, scene_edits
 from pytest_vla.sim.mujoco import Scene
-from pytest_vla.sim.pose import Pose, Vector
+from pytest_vla.sim.pose import Vector
 from pytest_vla.sim.view import View, looking_at
 
 if TYPE_CHECKING:
@@ -59,20 +59,7 @@ class Bench:
         return self.low[0] <= spot[0] <= self.high[0] and self.low[1] <= spot[1] <= self.high[1]
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """Everything that a judge or an oracle may see: the hand, the poses of parts with a body, and their joints."""
-
-    tip: Vector
-    opening_m: float
-    poses: Mapping[str, Pose]
-    joints: Mapping[str, float]
-
-    def __getitem__(self, label: str) -> Pose:
-        return self.poses[label]
-
-
-Plan = Callable[[Callable[[], State]], Iterator[Waypoint]]
+Plan = Callable[[Callable[[], TableState]], Iterator[Waypoint]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +184,10 @@ class BenchTable(MujocoTable):
         """Of what moves, and of the parts themselves: where something stands for good is no part of the former."""
         return hashlib.blake2b(self.world.digest().encode() + self._parts, digest_size=16).hexdigest()
 
-    def state(self) -> State:
+    def state(self) -> TableState:
         self.world.kinematics()
         joints = {name: float(self.world.data.qpos[self.world.joint(name)]) for name in self._joints}
-        return State(*self.hand(), {name: self.world.pose(name) for name in self._bodies}, joints)
+        return TableState(*self.hand(), {name: self.world.pose(name) for name in self._bodies}, joints)
 
 
 class BenchEnv(GantryEnv):

@@ -106,18 +106,11 @@ def action_of(tip: Sequence[float], opening: float) -> Action:
     return np.array([*tip, opening], dtype=np.float32)
 
 
-class HandState(Protocol):
-    """What any state under a gantry has: the point between the fingertips, and how far these are apart."""
-
-    @property
-    def tip(self) -> Vector: ...
-
-    @property
-    def opening_m(self) -> float: ...
-
-
 class World(Protocol):
-    """One table under a gantry. Snapshots are drawn at any time and reach no physics."""
+    """One table under a gantry. Snapshots are drawn at any time and reach no physics.
+
+    A state has at least a `tip` (the point between the fingertips) and an `opening_m` (how far these are apart).
+    """
 
     @property
     def renderer(self) -> str: ...
@@ -161,10 +154,9 @@ class GantryEnv(TaskEnv):
 
     def observe(self) -> Observation:
         """Pictures that are drawn when looked at, and the hand as an action would have it."""
-        hand: HandState = self.state
         return {
             "images": LazyImages(CAMERAS, self.camera(self.world.snapshot())),
-            "state": {"ee": action_of(hand.tip, hand.opening_m / self.gantry.max_opening_m)},
+            "state": {"ee": action_of(self.state.tip, self.state.opening_m / self.gantry.max_opening_m)},
             "instruction": self.instruction,
         }
 

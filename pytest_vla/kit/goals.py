@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from pytest_vla.kit.layout import Spot, distance
-from pytest_vla.sim.pose import Pose
+from pytest_vla.sim.pose import Pose, Vector
 
 TURN_TOLERANCE_RAD = math.radians(15)
 FULL_TURN_RAD = 2 * math.pi
@@ -107,18 +107,18 @@ class At:
         return away + 0.1 * turn
 
 
-class Joints(Protocol):
-    """A state that knows how far the joints of its parts have gone (m or rad)."""
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """What a judge or an oracle may see of parts under a hand: the poses of those with a body, and their joints."""
 
-    @property
-    def joints(self) -> Mapping[str, float]: ...
+    tip: Vector
+    opening_m: float
+    poses: Mapping[str, Pose]
+    joints: Mapping[str, float]
+    """How far they have gone, in m or rad."""
 
-
-class Hand(Poses, Protocol):
-    """A state that also knows how far the gripper is open."""
-
-    @property
-    def opening_m(self) -> float: ...
+    def __getitem__(self, label: str) -> Pose:
+        return self.poses[label]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +132,10 @@ class LetGo:
     def thing(self) -> str:
         return self.at.thing
 
-    def holds(self, state: Hand) -> bool:
+    def holds(self, state: TableState) -> bool:
         return state.opening_m >= self.least_m and self.at.holds(state)
 
-    def gap(self, state: Hand) -> float:
+    def gap(self, state: TableState) -> float:
         return self.at.gap(state)
 
 
@@ -146,10 +146,10 @@ class Past:
     thing: str
     least: float
 
-    def holds(self, state: Joints) -> bool:
+    def holds(self, state: TableState) -> bool:
         return state.joints[self.thing] >= self.least
 
-    def gap(self, state: Joints) -> float:
+    def gap(self, state: TableState) -> float:
         return max(self.least - state.joints[self.thing], 0.0)
 
 
@@ -232,7 +232,7 @@ class LeaveAlone:
     things: tuple[str, ...]
     most: float
 
-    def __call__(self, state: Joints, judge: StagedJudge[Any]) -> str:
+    def __call__(self, state: TableState, judge: StagedJudge[Any]) -> str:
         moved = next((thing for thing in self.things if state.joints[thing] >= self.most), None)
         return f"{moved} was to be left alone" if moved else ""
 

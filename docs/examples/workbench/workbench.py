@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pytest_vla.kit.bench import Bench, BenchSuite, Draw, Instance, State, task
+from pytest_vla.kit.bench import Bench, BenchSuite, Draw, Instance, task
 from pytest_vla.kit.gantry import Gantry
-from pytest_vla.kit.goals import At, LeaveAlone, LetGo, Past, StagedJudge
+from pytest_vla.kit.goals import At, LeaveAlone, LetGo, Past, StagedJudge, TableState
 from pytest_vla.kit.parts import Block, Button, Drawer, Pad
 from pytest_vla.kit.waypoints import CLOSED, GRASP_ACTIONS, OPEN, Waypoint, carry
 from pytest_vla.perturb import COLOURS
@@ -24,7 +24,7 @@ BENCH = Bench(
     low=(-0.14, -0.06),
     high=(0.14, 0.10),
 )
-Look = Callable[[], State]
+Look = Callable[[], TableState]
 
 
 @task(40)
