@@ -1,5 +1,5 @@
 """What suites are written with: drawing episodes, goals, edits and scene axes, cameras, waypoints, MuJoCo parts.
 
 It knows no suite; it imports `sim`, `perturb`, `policies`, `episode` and `suite` of this package, and nothing else.
-Read `goals.py` and `task.py` first, then a suite that is small: `docs/examples/bench`.
+Read `bench.py` first, with the suite `docs/examples/workbench` beside it; then `goals.py` and `axes.py`.
 """
