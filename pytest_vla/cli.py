@@ -107,6 +107,10 @@ def _suites_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="SUITE", help="only these (default: all)")
 
 
+def _new_suite_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="of the suite and of its folder")
+
+
 def _sheet_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", type=Path, metavar="OUT.png", help="the picture to write")
     share(parser, "suite", required=True, metavar="NAME", help="whose axes to draw")
@@ -148,6 +152,15 @@ def _merge(options: argparse.Namespace) -> int:
     return 0
 
 
+def _new_suite(options: argparse.Namespace) -> int:
+    from pytest_vla.kit.new_suite import write_skeleton
+
+    for path in write_skeleton(options.name, Path.cwd()):
+        print(path.relative_to(Path.cwd()))
+    print(f"run it: pytest {options.name} --vla-policy=oracle")
+    return 0
+
+
 def _suites(options: argparse.Namespace) -> int:
     from pytest_vla.suite import get_suites
 
@@ -186,6 +199,13 @@ COMMANDS: tuple[Command, ...] = (
     *TRAIN_COMMANDS,
     Command(
         "suites", "bring a suite", "list the suites, tasks and partitions that can be run", _suites_arguments, _suites
+    ),
+    Command(
+        "new-suite",
+        "bring a suite",
+        "write a suite that runs, with its test, into this folder",
+        _new_suite_arguments,
+        _new_suite,
     ),
     Command("sheet", "bring a suite", "draw an episode under every axis, to be looked at", _sheet_arguments, _sheet),
 )

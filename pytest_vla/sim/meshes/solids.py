@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .polygons import Points, clockwise, counter_clockwise, triangulate
+from pytest_vla.sim.meshes.mesh import Mesh
+from pytest_vla.sim.meshes.polygons import Points, clockwise, counter_clockwise, triangulate
 
 TEXTURE_REPEAT_M = 0.10
 """One texture repeat; texture patterns are drawn for this scale."""
@@ -16,21 +15,6 @@ _UV_OFFSET = 8.0  # whole repeats, so that no object ever has a negative texture
 _CREASE_RAD = np.deg2rad(35)  # edges that turn by less look round, the others look sharp
 _WALL_TILT = 0.35  # faces whose normal has less z than this are textured around the axis instead of from above
 _ROUND_SEGMENTS = 36
-
-
-@dataclass(frozen=True)
-class Mesh:
-    """Triangles, counter-clockwise seen from outside, with one normal and one texture coordinate a vertex."""
-
-    vertices: NDArray[np.float64]
-    indices: NDArray[np.int64]
-    uvs: NDArray[np.float64]
-    normals: NDArray[np.float64]
-
-    def __post_init__(self) -> None:
-        # Meshes are cached and shared, so nobody may change one in place.
-        for array in (self.vertices, self.indices, self.uvs, self.normals):
-            array.setflags(write=False)
 
 
 def prism(outer: Points, holes: Sequence[Points] = (), *, bottom_m: float, top_m: float) -> Mesh:

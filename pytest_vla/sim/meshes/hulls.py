@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .polygons import Points, convex_hull
+from pytest_vla.sim.meshes.polygons import Points, convex_hull
 
 
 def box_points(low: Sequence[float], high: Sequence[float]) -> Points:
