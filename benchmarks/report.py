@@ -13,10 +13,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pytest_vla.report.film import FORMAT, Film, choose, episode_id, media_name
+from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.report.film import FORMAT, Film, choose, make_films, media_name
 from pytest_vla.report.html import build_report
-from pytest_vla.report.runfile import Run, provenance, read_run, write_run
+from pytest_vla.report.html.build import render
+from pytest_vla.report.html.page import Page, Side
 from pytest_vla.report.video import VideoWriter
+from pytest_vla.run import FILE_NAME, KeySet, Plan, Record, Run, RunWriter, read_run
+from pytest_vla.run.provenance import provenance
 
 TARGET = {"open_s": 2.0, "filter_ms": 200.0, "scroll_frame_ms": 50.0}
 TASKS, PARTITIONS = 20, ("placement", "combinatorial", "novel_object", "novel_task")
@@ -68,27 +72,32 @@ PLAYS = """(video) => new Promise((done, fail) => {
 def write_big_run(folder: Path) -> Run:
     """A finished run of ten thousand episodes over 80 cells, a third of them unsolved, with long messages."""
     draw = random.Random(SEED)
-    first = provenance({"text": "synthetic", "digest": "synthetic", "spec": {}}, {"big": "1"}, {"episodes": 125})
-    episodes = []
+    records = []
     for number in range(EPISODES):
         cell, index = divmod(number, EPISODES // (TASKS * len(PARTITIONS)))
+        task, partition = divmod(cell, len(PARTITIONS))
         outcome = draw.choices(("solved", "unsolved", "error"), (60, 38, 2))[0]
-        reason = {"unsolved": draw.choice(("step_limit", "constraint_violated")), "error": "env_error"}.get(outcome)
         steps = draw.randint(5, 300)
-        episodes.append(
-            {
-                "type": "episode", "suite": "big", "task": f"task_number_{cell // len(PARTITIONS):02d}",
-                "partition": f"{PARTITIONS[cell % len(PARTITIONS)]}_generalization", "index": index,
-                "perturbation": "", "version": "1", "repeat": 0, "outcome": outcome, "reason": reason,
-                "steps": steps, "progress": 1.0 if outcome == "solved" else round(draw.random(), 4),
-                "digest": f"{draw.getrandbits(128):032x}", "initial_digest": f"{draw.getrandbits(128):032x}",
-                "seconds": round(steps * 0.02, 4),
-                "timings": {"reset": 0.1, "act": steps * 0.01, "step": steps * 0.008},
-                "instruction": f"Put object {draw.randint(0, 400)} into container {draw.randint(0, 400)}.",
-                "message": f"Traceback of episode {number}: " + "line\n" * 20 if outcome == "error" else "",
-            }
-        )  # fmt: skip
-    write_run(folder / "run.jsonl", first, episodes)
+        result = Result(
+            EpisodeKey("big", f"task_number_{task:02d}", f"{PARTITIONS[partition]}_generalization", index),
+            outcome,
+            {"unsolved": draw.choice(("step_limit", "constraint_violated")), "error": "env_error"}.get(outcome),
+            f"Traceback of episode {number}: " + "line\n" * 20 if outcome == "error" else "",
+            steps=steps,
+            progress=1.0 if outcome == "solved" else round(draw.random(), 4),
+            digest=f"{draw.getrandbits(128):032x}",
+            initial_digest=f"{draw.getrandbits(128):032x}",
+            seconds=steps * 0.02,
+            timings={"reset": 0.1, "act": steps * 0.01, "step": steps * 0.008},
+            instruction=f"Put object {draw.randint(0, 400)} into container {draw.randint(0, 400)}.",
+        )
+        records.append(Record(result, test="passed" if outcome == "solved" else "failed"))
+    policy = {"text": "synthetic", "digest": "synthetic", "spec": {}}
+    writer = RunWriter.create(folder / FILE_NAME, provenance(policy, {"big": "1"}, {"episodes": 125}))
+    keys = KeySet.of(record.key for record in records)
+    for line in (Plan(keys, keys).to_record(), *(record.to_record() for record in records), {"type": "end"}):
+        writer.write(line)
+    writer.close()
     return read_run(folder)
 
 
@@ -97,7 +106,7 @@ def write_films(run: Run, folder: Path) -> None:
     from PIL import Image, ImageDraw
 
     folder.mkdir(parents=True)
-    for number, record in enumerate(choose(run.episodes, str(VIDEOS // TASKS))):
+    for number, record in enumerate(run.records(choose(run, str(VIDEOS // TASKS)))):
         name = media_name(record)
         video = VideoWriter(folder / f"{name}.mp4", 40)
         for step in range(40):
@@ -109,7 +118,7 @@ def write_films(run: Run, folder: Path) -> None:
         frame.save(folder / f"{name}.jpg")
         actions = {f"joint[{joint}]": [round(joint + 0.01 * step, 3) for step in range(40)] for joint in range(7)}
         film = Film(
-            episode_id(record), record["digest"], video=f"{name}.mp4", strip=f"{name}.jpg", shown=[40],
+            str(record.key), record.result.digest, video=f"{name}.mp4", strip=f"{name}.jpg", shown=[40],
             actions=actions, progress=[step / 40 for step in range(41)],
         )  # fmt: skip
         (folder / f"{name}.json").write_text(json.dumps({"format": FORMAT, **asdict(film)}))
@@ -186,13 +195,11 @@ def main() -> None:
 
 def inlined(run: Run, folder: Path) -> Path:
     """The page with every film inside, made of the films that lie beside the other one."""
-    from pytest_vla.report.film import make_films
-    from pytest_vla.report.html.page import Side, render
-
     media = folder / "report_media"
-    films = make_films(run, choose(run.episodes, str(VIDEOS // TASKS)), media)
+    films = make_films(run, choose(run, str(VIDEOS // TASKS)), media)
     path = folder / "inlined.html"
-    path.write_text(render([Side(run, films)], media, inline_media=True), encoding="utf-8")
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(render(Page((Side(run, films),), media, inline_media=True)))
     return path
 
 

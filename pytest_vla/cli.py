@@ -120,7 +120,7 @@ def _sheet_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from pytest_vla.report.table import describe_run
+    from pytest_vla.report.summary import describe_run
     from pytest_vla.run import read_run
 
     print(describe_run(read_run(options.run_file)))

@@ -1,97 +1,183 @@
-"""One recorded episode once more: same key, same policy, and the answer whether it came out the same."""
+"""Recorded episodes run again, for whoever wants to see one: the replay command, films, recordings, explanations."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.episode import Result
 from pytest_vla.inference.session import recorded_source
-from pytest_vla.report.runfile import Record, Run, RunFileError, read_run
-from pytest_vla.rollout import rollout
+from pytest_vla.policies.base import Observation, Policy
+from pytest_vla.rollout import Step, Surroundings, rollout, surroundings
+from pytest_vla.run import Record, Run, RunFileError, read_run
+from pytest_vla.run.trace import decode_actions
 from pytest_vla.suggest import unknown
 from pytest_vla.suite import Suite, SuiteError, get_suite
+
+if TYPE_CHECKING:
+    import gymnasium
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pytest_vla.episode import EpisodeKey
+    from pytest_vla.policies import PolicySource
+
+KNOWN_NAMES = 1000
+"""Among how many episodes a mistyped name is looked for."""
+
+
+class Replayer:
+    """Runs episodes of one run again, in this process; environments and the policy are kept from one to the next."""
+
+    def __init__(self, run: Run, policy: str | None = None) -> None:
+        self.run = run
+        self._policy_text = policy or run.policy.text
+        self._source: PolicySource | None = None
+        self._envs: dict[tuple[str, str], gymnasium.Env[Any, Any]] = {}
+
+    def __enter__(self) -> Replayer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._envs:
+            self._envs.popitem()[1].close()
+
+    @property
+    def source(self) -> PolicySource:
+        """The policy of the run, or the one given instead, asked in the way the run asked."""
+        if self._source is None:
+            self._source = recorded_source(self._policy_text, self.run.options)
+        return self._source
+
+    def run_policy(self, record: Record, on_step: Callable[[Step], None] = lambda step: None) -> Result:
+        """The episode once more, with the policy acting anew."""
+        return self._rollout(record, self.source.bind, on_step)
+
+    def run_actions(self, record: Record, on_step: Callable[[Step], None] = lambda step: None) -> Result:
+        """The episode once more, with the actions in the run file or, where there are none, with the policy."""
+        if not record.result.actions:
+            return self.run_policy(record, on_step)
+        recorded = RecordedActions(record.result.actions)
+        return self._rollout(record, lambda suite, env: recorded, on_step)
+
+    def _rollout(
+        self,
+        record: Record,
+        policy: Callable[[Suite, gymnasium.Env[Any, Any]], Policy],
+        on_step: Callable[[Step], None],
+    ) -> Result:
+        suite = suite_of(record)
+        if suite.version != record.key.version:
+            raise RunFileError(
+                f"the episode was recorded with version {record.key.version} of suite '{suite.name}', installed is "
+                f"{suite.version}: it cannot be replayed here"
+            )
+        missing = suite.missing()
+        if missing is not None:
+            raise SuiteError(f"suite '{suite.name}' needs {missing.module}: {missing.install}")
+        env = self._env(suite, record.key.task)
+        token = surroundings.set(Surroundings(on_step=on_step))
+        try:
+            return rollout(policy(suite, env), env, record.key)
+        finally:
+            surroundings.reset(token)
+
+    def _env(self, suite: Suite, task: str) -> gymnasium.Env[Any, Any]:
+        group = (suite.name, suite.env_group(task))
+        if group not in self._envs:
+            self._envs[group] = suite.make_env(task)
+        return self._envs[group]
+
+
+class RecordedActions(Policy):
+    """The policy that does once more what a record says was done."""
+
+    def __init__(self, parts: Mapping[str, Sequence[Any]]) -> None:
+        self._parts = decode_actions(parts)
+
+    def reset(self, episode: EpisodeKey) -> list[int]:
+        return [0]
+
+    def act(self, observations: Sequence[Observation], states: Sequence[Any]) -> list[Any]:
+        return [self._next(state) for state in states]
+
+    def _next(self, state: list[int]) -> Any:
+        step, state[0] = state[0], state[0] + 1
+        action = {name: _value(column[step]) for name, column in self._parts.items()}
+        return action[""] if list(action) == [""] else action
+
+
+def _value(value: np.generic | NDArray[Any]) -> Any:
+    """A copy the environment may write to; numbers of a discrete space are numbers again."""
+    return value.copy() if getattr(value, "shape", ()) else value.item()
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """What was recorded, what happened now."""
 
-    recorded: Record
+    recorded: Result
     result: Result
     policy_changed: bool
 
     @property
     def same(self) -> bool:
-        recorded = (self.recorded["outcome"], self.recorded["digest"])
-        return recorded == (self.result.outcome, self.result.digest)
+        return is_same(self.recorded, self.result)
 
     def __str__(self) -> str:
-        verdict = "the digest matches: same episode, bit for bit" if self.same else "the digest DIFFERS"
         lines = [
             str(self.result),
-            f"recorded  {self.recorded['outcome']:<9} {self.recorded['digest'] or '(no digest)'}",
+            f"recorded  {self.recorded.outcome:<9} {self.recorded.digest or '(no digest)'}",
             f"replayed  {self.result.outcome:<9} {self.result.digest or '(no digest)'}",
-            verdict,
+            self._verdict(),
         ]
         if self.policy_changed:
             lines.append("note: the policy is not the one of the run")
-        if not self.same and self.recorded["initial_digest"] != self.result.initial_digest:
+        if not self.same and self.recorded.initial_digest != self.result.initial_digest:
             lines.append("note: the scene itself differs already before the first action")
         return "\n".join(lines)
 
+    def _verdict(self) -> str:
+        if not self.recorded.digest and not self.result.digest:
+            how = "is the same" if self.same else "DIFFERS"
+            suite = self.result.episode.suite
+            return f"suite '{suite}' gave no digest, so only the outcome was compared: it {how}"
+        return "the digest matches: same episode, bit for bit" if self.same else "the digest DIFFERS"
+
+
+def is_same(recorded: Result, again: Result) -> bool:
+    """Whether an episode came out as it was recorded, as far as its suite lets anybody know."""
+    return (recorded.outcome, recorded.digest) == (again.outcome, again.digest)
+
 
 def replay(run_file: Path, name: str, policy: str | None = None) -> Replayed:
-    """Run the named episode of a run again, in this process."""
+    """Run the named episode of a run again, with its policy or another."""
     run = read_run(run_file)
     record = find_episode(run, name)
-    suite = suite_of(record)
-    if suite.version != record["version"]:
-        raise RunFileError(
-            f"the episode was recorded with version {record['version']} of suite '{suite.name}', installed is "
-            f"{suite.version}: it cannot be replayed here"
-        )
-    missing = suite.missing()
-    if missing is not None:
-        raise SuiteError(f"suite '{suite.name}' needs {missing.module}: {missing.install}")
-    source = recorded_source(policy or run.provenance["policy"]["text"], run.provenance.get("options", {}))
-    key = EpisodeKey(
-        suite.name, record["task"], record["partition"], record["index"], record["perturbation"], suite.version
-    )
-    env = suite.make_env(key.task)
-    try:
-        result = rollout(source.bind(suite, env), env, key)
-    finally:
-        env.close()
-    return Replayed(record, result, policy_changed=source.digest != run.policy_digest)
+    with Replayer(run, policy) as replayer:
+        result = replayer.run_policy(record)
+        return Replayed(record.result, result, policy_changed=replayer.source.digest != run.policy.digest)
 
 
 def find_episode(run: Run, name: str) -> Record:
-    """The record of a node id, of SUITE/ID or of an ID; what is between brackets is the ID."""
-    wanted = name.partition("[")[2].rstrip("]") if "[" in name else name
-    matches = []
-    for record in [*run.episodes, *(other for other in run.others if other["type"] == "probe")]:
-        key = EpisodeKey(record["suite"], record["task"], record["partition"], record["index"], record["perturbation"])
-        if name == record.get("nodeid"):
-            return record
-        if wanted in (key.id, str(key)):
-            matches.append(record)
-    if len({record["suite"] for record in matches}) > 1:
-        raise RunFileError(f"{name!r} names episodes of several suites: write SUITE/{wanted}")
-    if not matches:
-        known = sorted({f"{r['suite']}/{r['task']}-{r['partition']}-{r['index']:02d}" for r in run.episodes})
-        raise RunFileError(unknown("episode", name, known[:1000], f"in {run.path}")[:600])
-    return matches[0]
+    """The record of a node id, of SUITE/ID or of an ID; RunFileError with the nearest names where there is none."""
+    record = run.find(name)
+    if record is None:
+        known = [str(run.table.key(row)) for row in range(min(len(run), KNOWN_NAMES))]
+        raise RunFileError(unknown("episode", name, known, f"in {run.path}")[:600])
+    return record
 
 
 def suite_of(record: Record) -> Suite:
     """The suite of a record; one that a test file defines is found by importing that file."""
     try:
-        return get_suite(record["suite"])
+        return get_suite(record.key.suite)
     except SuiteError:
-        path = Path(str(record.get("nodeid", "")).partition("::")[0])
+        path = Path(record.nodeid.partition("::")[0])
         if not path.is_file():
             raise
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -101,4 +187,4 @@ def suite_of(record: Record) -> Suite:
     sys.modules[path.stem] = module
     sys.path.insert(0, str(path.parent.resolve()))
     spec.loader.exec_module(module)
-    return get_suite(record["suite"])
+    return get_suite(record.key.suite)

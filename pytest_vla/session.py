@@ -12,7 +12,19 @@ import pytest
 
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.inference.session import describe, local_workers, open_policy, statistics
-from pytest_vla.messages import HuntBegan, HuntEnded, Message, NotRun, Planned, Probed, Rolled, Said, attach, message_of, release
+from pytest_vla.messages import (
+    HuntBegan,
+    HuntEnded,
+    Message,
+    NotRun,
+    Planned,
+    Probed,
+    Rolled,
+    Said,
+    attach,
+    message_of,
+    release,
+)
 from pytest_vla.options import Settings, shown_path
 from pytest_vla.policies import PolicyError, PolicySource
 from pytest_vla.report.live import Live

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -32,14 +32,3 @@ class Progress:
 
     def line(self) -> str:
         return f"hunting in {self.key.where}: {self.answers} of {self.key.budget} episodes, {self.failures} failed"
-
-
-def show(config: pytest.Config, line: str) -> None:
-    """Print a line in the middle of a test, unless nobody asked for progress."""
-    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or config.get_verbosity() < 0:
-        return
-    capture: Any = config.pluginmanager.get_plugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        reporter.ensure_newline()
-        reporter.write_line(line)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_vla.perturb.axes import AXES, CONTRADICTION
 from pytest_vla.perturb.axis import MAX_LEVEL, PerturbationError
 from pytest_vla.perturb.perturbation import Perturbation
-from pytest_vla.report.runfile import Record
-from pytest_vla.report.table import Tally, format_tally
+from pytest_vla.run import Pairs, Table, Tally, control_pairs
+from pytest_vla.run.intervals import Interval, paired_interval
 
 BAR_WIDTH = 30
-Z_95 = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,42 +25,27 @@ class Matched:
     """Solved unperturbed, unsolved perturbed."""
     gained: int
 
+    @classmethod
+    def of(cls, perturbation: Perturbation, pairs: Pairs) -> Matched:
+        control, perturbed = int(pairs.before.sum()), int(pairs.after.sum())
+        return cls(perturbation, Tally(control, len(pairs)), Tally(perturbed, len(pairs)), pairs.lost, pairs.gained)
+
     @property
     def change(self) -> float:
         return (self.gained - self.lost) / self.control.measured
 
-    def interval(self) -> tuple[float, float]:
-        """The 95% interval of the change, from the pairs that differ (Wald's, with Agresti and Min's half pair)."""
-        n = self.control.measured + 2
-        lost, gained = (self.lost + 0.5) / n, (self.gained + 0.5) / n
-        middle, half = gained - lost, Z_95 * math.sqrt((gained + lost - (gained - lost) ** 2) / n)
-        return max(middle - half, -1.0), min(middle + half, 1.0)
+    def interval(self) -> Interval:
+        """The 95% interval of the change, from the pairs that differ."""
+        return paired_interval(self.gained, self.lost, self.control.measured)
 
 
-def matched(records: Iterable[Record]) -> list[Matched]:
-    """One comparison per perturbation over all suites and tasks; pairs with an error on either side are left out."""
-    solved: dict[str, dict[tuple[object, ...], bool]] = {}
-    for record in records:
-        if record["outcome"] != "error":
-            where = (record["suite"], record["task"], record["partition"], record["index"], record.get("repeat") or 0)
-            solved.setdefault(record.get("perturbation") or "", {})[where] = record["outcome"] == "solved"
-    control = solved.pop("", {})
+def matched(table: Table) -> list[Matched]:
+    """One comparison per perturbation over all suites and tasks; what does not pair is left out."""
     found = []
-    for text, outcomes in solved.items():
-        perturbation = _known(text)
-        if perturbation is None:
-            continue
-        pairs = [(control[where], now) for where, now in outcomes.items() if where in control]
-        if pairs:
-            found.append(
-                Matched(
-                    perturbation,
-                    Tally(sum(before for before, _ in pairs), len(pairs)),
-                    Tally(sum(now for _, now in pairs), len(pairs)),
-                    sum(before and not now for before, now in pairs),
-                    sum(now and not before for before, now in pairs),
-                )
-            )
+    for text in dict.fromkeys(cell.perturbation for cell in table.cells if cell.perturbation):
+        perturbation, pairs = _known(text), control_pairs(table, text)
+        if perturbation is not None and len(pairs):
+            found.append(Matched.of(perturbation, pairs))
     return sorted(found, key=lambda each: each.perturbation.levels)
 
 
@@ -74,16 +57,16 @@ def _known(text: str) -> Perturbation | None:
         return None
 
 
-def perturbation_lines(records: Sequence[Record]) -> list[str]:
+def perturbation_lines(table: Table) -> list[str]:
     """What the summary of a run says about its perturbations; nothing when there were none."""
-    comparisons = matched(records)
+    comparisons = matched(table)
     if not comparisons:
         return []
     lines = ["", "perturbed and matched control (the same episodes, unperturbed):"]
     width = max(len(str(each.perturbation)) for each in comparisons)
     for each in comparisons:
         low, high = each.interval()
-        control, perturbed = format_tally(each.control), format_tally(each.perturbed)
+        control, perturbed = each.control.texts(), each.perturbed.texts()
         lines.append(
             f"  {each.perturbation!s:{width}}  {perturbed[0]:>6} {perturbed[1]:>9}  control {control[0]:>6} "
             f"{control[1]:>9}  change {100 * each.change:+.1f} [{100 * low:+.0f}, {100 * high:+.0f}]  "
@@ -108,7 +91,7 @@ def _curves(comparisons: Sequence[Matched]) -> list[str]:
         widest = max(len(axis.magnitude(level)) for level in range(MAX_LEVEL + 1))
         for level in range(MAX_LEVEL + 1):
             tally = some.control if level == 0 else levels[level].perturbed if level in levels else Tally()
-            rate, bounds, n, _ = format_tally(tally)
+            rate, bounds, n, _ = tally.texts()
             bar = "█" * round(BAR_WIDTH * (tally.rate or 0))
             lines.append(
                 f"  {level}  {axis.magnitude(level):>{widest}}  {bar:<{BAR_WIDTH}} {rate:>6} {bounds:>9} n={n}"
@@ -123,7 +106,7 @@ def _language_check(comparisons: Sequence[Matched]) -> list[str]:
         if [name for name, _ in each.perturbation.levels] != [CONTRADICTION]:
             continue
         told, otherwise = each.control, each.perturbed
-        rate, bounds, n, _ = format_tally(otherwise)
+        rate, bounds, n, _ = otherwise.texts()
         lines += [
             "",
             f"language check: told otherwise, the policy still did the old task in {otherwise.solved} of {n} episodes "

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from pytest_vla.command import RUN_HELP, Command, share
-from pytest_vla.report.runfile import Run, RunFileError, read_run
+from pytest_vla.run import Run, RunFileError, read_run
 
 FORMATS = ("csv", "parquet", "markdown", "model-index", "rrd")
 

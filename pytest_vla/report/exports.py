@@ -4,22 +4,40 @@ from __future__ import annotations
 
 import csv
 import json
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pytest_vla.report.html.page import ReportError
-from pytest_vla.report.runfile import Record, Run
-from pytest_vla.report.table import Tally, in_episode_order, partition_rows, summary_rows
+from pytest_vla.report.errors import ReportError
+from pytest_vla.report.order import in_suite_order, ordered
+from pytest_vla.report.summary import TABLE_HEADER, partition_rows, summary_rows
+from pytest_vla.run import Record, Run, sum_by
 
-COLUMNS = (
-    *("suite", "version", "task", "partition", "index", "perturbation", "repeat"),
-    *("outcome", "reason", "steps", "progress", "seconds", "instruction", "message"),
-    *("digest", "initial_digest"),
-)
-TABLE_HEADER = ("suite/task", "partition", "success", "95% CI", "n", "errors")
+#: one row per record: every repeat of an episode has its own
+COLUMNS: Mapping[str, Callable[[Record], Any]] = {
+    "suite": lambda record: record.key.suite,
+    "version": lambda record: record.key.version,
+    "task": lambda record: record.key.task,
+    "partition": lambda record: record.key.partition,
+    "index": lambda record: record.key.index,
+    "perturbation": lambda record: record.key.perturbation,
+    "repeat": lambda record: record.key.repeat,
+    "outcome": lambda record: record.outcome,
+    "reason": lambda record: record.result.reason,
+    "test": lambda record: record.test,
+    "steps": lambda record: record.result.steps,
+    "progress": lambda record: record.result.progress,
+    "seconds": lambda record: record.result.seconds,
+    "instruction": lambda record: record.result.instruction,
+    "message": lambda record: record.result.message,
+    "digest": lambda record: record.result.digest,
+    "initial_digest": lambda record: record.result.initial_digest,
+}
+PARQUET_TYPES = {"index": "int64", "repeat": "int64", "steps": "int64", "progress": "float64", "seconds": "float64"}
+ROWS_AT_ONCE = 20_000
+"""Records in memory while Parquet is written: a row group."""
 
 
 def write_export(run: Run, kind: str, path: Path, episode: str | None = None, model: str | None = None) -> None:
@@ -39,12 +57,13 @@ def write_export(run: Run, kind: str, path: Path, episode: str | None = None, mo
 
 
 def write_csv(run: Run, path: Path) -> None:
-    """One row per episode, in order."""
+    """One row per record, in order."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        for record in in_episode_order(run.episodes):
-            writer.writerow(["" if record.get(name) is None else record[name] for name in COLUMNS])
+        for record in in_suite_order(run).records():
+            values = [value(record) for value in COLUMNS.values()]
+            writer.writerow(["" if value is None else value for value in values])
 
 
 def write_parquet(run: Run, path: Path) -> None:
@@ -53,29 +72,32 @@ def write_parquet(run: Run, path: Path) -> None:
         pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
         raise ReportError('Parquet needs pyarrow: pip install "pytest-vla[parquet]"') from None
-    types = {"index": pa.int64(), "repeat": pa.int64(), "steps": pa.int64()}
-    types |= {"progress": pa.float64(), "seconds": pa.float64()}
-    records = in_episode_order(run.episodes)
     schema = pa.schema(
-        [(name, types.get(name, pa.string())) for name in COLUMNS],
+        [(name, getattr(pa, PARQUET_TYPES.get(name, "string"))()) for name in COLUMNS],
         metadata={"pytest_vla": json.dumps(run.provenance)},
     )
-    columns = {name: [record.get(name) for record in records] for name in COLUMNS}
-    pq.write_table(pa.table(columns, schema=schema), path)
+    with pq.ParquetWriter(path, schema) as writer:
+        for group in _groups(in_suite_order(run).records()):
+            columns = {name: [value(record) for record in group] for name, value in COLUMNS.items()}
+            writer.write_table(pa.table(columns, schema=schema))
+
+
+def _groups(records: Iterator[Record]) -> Iterator[list[Record]]:
+    while group := list(islice(records, ROWS_AT_ONCE)):
+        yield group
 
 
 def markdown(run: Run) -> str:
     """The table of the run, for a README or a pull request."""
-    policy = run.provenance.get("policy") or {}
-    tally = Tally.of(run.episodes)
-    lines = [f"**{_cell(policy.get('text'))}** (`{policy.get('digest')}`), {run.provenance.get('created')}", ""]
-    if run.plan is not None and len(run.episodes) < run.plan:
-        lines += [f"Incomplete: {len(run.episodes)} of {run.plan} episodes.", ""]
+    table = run.once
+    tally, completeness = table.tally(), run.completeness(gated=False)
+    lines = [f"**{_cell(run.policy.text)}** (`{run.policy.digest}`), {run.provenance.get('created')}", ""]
+    if not completeness.finished:
+        lines += [f"{str(completeness).capitalize()}.", ""]
     lines += [f"| {' | '.join(TABLE_HEADER)} |", f"|{' --- |' * len(TABLE_HEADER)}"]
-    lines += [f"| {' | '.join(map(_cell, row))} |" for row in summary_rows(run.episodes)]
+    lines += [f"| {' | '.join(map(_cell, row))} |" for row in summary_rows(table)]
     lines += [
-        f"| {' | '.join(f'**{_cell(text)}**' if text else '' for text in row)} |"
-        for row in partition_rows(run.episodes)
+        f"| {' | '.join(f'**{_cell(text)}**' if text else '' for text in row)} |" for row in partition_rows(table)
     ]
     lines += ["", f"{tally.solved} of {tally.measured} episodes solved, {tally.errors} errors."]
     return "\n".join(lines) + "\n"
@@ -83,33 +105,36 @@ def markdown(run: Run) -> str:
 
 def model_index(run: Run, model: str | None = None) -> str:
     """The `model-index` block of a Hugging Face model card: one result per suite and partition."""
-    name = model or str((run.provenance.get("policy") or {}).get("text", "policy"))
-    groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
-    for record in in_episode_order(run.episodes):
-        if not record.get("perturbation"):
-            groups[(record["suite"], str(record.get("version", "")), record["partition"])].append(record)
-    lines = ["model-index:", f"- name: {_yaml(name)}", "  results:"]
-    for (suite, version, partition), records in groups.items():
-        tally = Tally.of(records)
+    table = run.once.of_cells(lambda cell: not cell.perturbation)
+    lines = ["model-index:", f"- name: {_yaml(model or run.policy.text)}", "  results:"]
+    found = {}
+    for version in sorted({version for versions in table.versions().values() for version in versions}):
+        tallies = ordered(table.of_version(version).tallies())
+        for (suite, partition), tally in sum_by(tallies, lambda cell: (cell.suite, cell.partition)).items():
+            found[(suite, version, partition)] = tally
+    for (suite, version, partition), tally in sorted(found.items(), key=lambda item: item[0][0]):
         interval = tally.interval()
-        if tally.rate is None or interval is None:
-            continue
-        note = f"{tally.solved} of {tally.measured} episodes, 95% CI [{interval[0]:.3f}, {interval[1]:.3f}]"
-        lines += [
-            "  - task:",
-            "      type: robotics",
-            "      name: Robot manipulation",
-            "    dataset:",
-            f"      type: {_yaml(suite)}",
-            f"      name: {_yaml(f'{suite} {version}'.strip())}",
-            f"      split: {_yaml(partition)}",
-            "    metrics:",
-            "    - type: success_rate",
-            f"      name: {_yaml(f'success rate ({note})')}",
-            f"      value: {tally.rate:.4f}",
-            "      verified: false",
-        ]
+        if tally.rate is not None and interval is not None:
+            note = f"{tally.solved} of {tally.measured} episodes, 95% CI [{interval[0]:.3f}, {interval[1]:.3f}]"
+            lines += _model_result(suite, version, partition, note, tally.rate)
     return "\n".join(lines) + "\n"
+
+
+def _model_result(suite: str, version: str, partition: str, note: str, rate: float) -> list[str]:
+    return [
+        "  - task:",
+        "      type: robotics",
+        "      name: Robot manipulation",
+        "    dataset:",
+        f"      type: {_yaml(suite)}",
+        f"      name: {_yaml(f'{suite} {version}'.strip())}",
+        f"      split: {_yaml(partition)}",
+        "    metrics:",
+        "    - type: success_rate",
+        f"      name: {_yaml(f'success rate ({note})')}",
+        f"      value: {rate:.4f}",
+        "      verified: false",
+    ]
 
 
 def _write_rrd(run: Run, path: Path, episode: str | None) -> None:

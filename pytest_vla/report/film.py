@@ -5,32 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_vla.episode import EpisodeKey, Result
-from pytest_vla.inference.session import recorded_source
-from pytest_vla.replay import suite_of
-from pytest_vla.report.runfile import Record, Run
-from pytest_vla.report.table import in_episode_order
-from pytest_vla.report.tape import Recorded
-from pytest_vla.rollout import Step, Surroundings, rollout, surroundings
+from pytest_vla.episode import Result
+from pytest_vla.replay import Replayer, is_same
+from pytest_vla.rollout import Step
+from pytest_vla.run import Pairs, Record, Run
+from pytest_vla.run.table import ERROR, UNSOLVED
 from pytest_vla.run.trace import Tape, decode_actions, encode_actions, flat_columns
-from pytest_vla.suite import Suite
 
 if TYPE_CHECKING:
-    import gymnasium
+    import numpy as np
+    from numpy.typing import NDArray
     from PIL.Image import Image
-
-    from pytest_vla.policies import Policy, PolicySource
 
 FORMAT = 1
 DEFAULT_VIDEOS = "2"  # unsolved episodes per task
 STRIP_FRAMES = 8
+FLIPS = {1: "gained", -1: "lost"}
 
 
 @dataclass(frozen=True)
@@ -55,105 +51,66 @@ class Film:
         return [name for name in (self.video, self.strip, *pictures) if name]
 
 
-def episode_id(record: Record) -> str:
-    """The name of an episode in links, file names and commands."""
-    key = EpisodeKey(
-        record["suite"], record["task"], record["partition"], record["index"], record.get("perturbation") or "",
-        repeat=record.get("repeat") or 0,
-    )  # fmt: skip
-    return str(key)
+def choose(run: Run, which: str, pairs: Pairs | None = None) -> list[int]:
+    """Rows to film: `all`, `unsolved`, `none`, or of each task the first N that are unsolved, perturbed, flipped.
 
+    `pairs` are with an earlier run. Repeats are filmed only with `all`, and errors never.
+    """
+    table = run.table
+    if which == "none":
+        return []
+    if which == "all":
+        return _numbers(table.outcome != ERROR)
+    import numpy as np
 
-def choose(records: Iterable[Record], which: str, other: Iterable[Record] = ()) -> list[Record]:
-    """The episodes to film: `all`, `unsolved`, `none`, or of each task the first N unsolved, perturbed, flipped."""
-    measured = [record for record in in_episode_order(records) if record["outcome"] != "error"]
-    if which in ("all", "none"):
-        return measured if which == "all" else []
-    before = {episode_id(record): record["outcome"] for record in other}
     limit = None if which == "unsolved" else int(which)
-    chosen: list[Record] = []
-    counts: dict[tuple[str, str, str], int] = defaultdict(int)
-    for record in measured:
-        old = before.get(episode_id(record))
-        flipped = old is not None and old not in ("error", record["outcome"])
-        if record["outcome"] != "unsolved" and not flipped:
-            continue
-        kind = f"{old} to {record['outcome']}" if flipped else "unsolved"
-        group = (record["suite"], record["task"], f"{kind}, perturbed" if record.get("perturbation") else kind)
+    flips = np.zeros(len(table), dtype=np.int8)
+    if pairs is not None:
+        flips[table.repeat == 0] = pairs.flips()
+    chosen: list[int] = []
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for row in _numbers(((table.outcome == UNSOLVED) & (table.repeat == 0)) | (flips != 0)):
+        cell, kind = table.cells[table.cell[row]], FLIPS.get(int(flips[row]), "unsolved")
+        group = (cell.suite, cell.task, f"{kind}, perturbed" if cell.perturbation else kind)
         counts[group] += 1
         if limit is None or counts[group] <= limit:
-            chosen.append(record)
+            chosen.append(row)
     return chosen
 
 
+def _numbers(rows: NDArray[np.bool_]) -> list[int]:
+    numbers: list[int] = rows.nonzero()[0].tolist()
+    return numbers
+
+
 def make_films(
-    run: Run, records: Sequence[Record], folder: Path, tell: Callable[[str], None] = lambda line: None
+    run: Run, rows: Sequence[int], folder: Path, tell: Callable[[str], None] = lambda line: None
 ) -> dict[str, Film]:
-    """A film of each record by its episode id; those that lie in the folder already are not made again."""
+    """A film of each of these rows of the run by its episode id; those that lie in the folder are not made again."""
     films: dict[str, Film] = {}
-    with Studio(run) as studio:
-        for number, record in enumerate(records, start=1):
+    with Replayer(run) as replayer:
+        for number, record in enumerate(run.records(rows), start=1):
             film = _kept(folder, record)
             if film is None:
-                tell(f"filming {number} of {len(records)}: {episode_id(record)}")
-                film = studio.film(record, folder)
+                tell(f"filming {number} of {len(rows)}: {record.key}")
+                film = make_film(replayer, record, folder)
             films[film.episode] = film
     return films
 
 
-class Studio:
-    """Simulates episodes of one run again, with environments kept from one to the next."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self._envs: dict[tuple[str, str], gymnasium.Env[Any, Any]] = {}
-        self._source: PolicySource | None = None
-
-    def __enter__(self) -> Studio:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        while self._envs:
-            self._envs.popitem()[1].close()
-
-    def film(self, record: Record, folder: Path) -> Film:
-        """One film; whatever keeps it from being made is said in its note, never raised."""
-        folder.mkdir(parents=True, exist_ok=True)
-        shooting = _Shooting(record, folder)
-        try:
-            result = self.watch(record, shooting.add)
-            film = shooting.finish(result)
-        except Exception as error:  # any suite, simulator or codec may fail here, and a report must not
-            lines = str(error).strip().splitlines() or [""]
-            film = Film(episode_id(record), record["digest"], f"no film: {type(error).__name__}: {lines[0]}")
-        finally:
-            shooting.close()
-        _sidecar(folder, record).write_text(json.dumps({"format": FORMAT, **asdict(film)}), encoding="utf-8")
-        return film
-
-    def watch(self, record: Record, on_step: Callable[[Step], None]) -> Result:
-        """Run the episode of a record again with its recorded actions or, without them, with the policy of the run."""
-        suite = suite_of(record)
-        if suite.version != record["version"]:
-            raise ValueError(f"recorded with version {record['version']} of '{suite.name}', here is {suite.version}")
-        key = suite.episode(record["task"], record["partition"], record["index"], record.get("perturbation") or "")
-        with _listening(on_step):
-            env = self._env(suite, key.task)
-            return rollout(self._policy(record, suite, env), env, key)
-
-    def _env(self, suite: Suite, task: str) -> gymnasium.Env[Any, Any]:
-        group = (suite.name, suite.env_group(task))
-        if group not in self._envs:
-            self._envs[group] = suite.make_env(task)
-        return self._envs[group]
-
-    def _policy(self, record: Record, suite: Suite, env: gymnasium.Env[Any, Any]) -> Policy:
-        if record.get("actions"):
-            return Recorded(record["actions"])
-        if self._source is None:
-            made = self.run.provenance
-            self._source = recorded_source(made["policy"]["text"], made.get("options", {}))
-        return self._source.bind(suite, env)
+def make_film(replayer: Replayer, record: Record, folder: Path) -> Film:
+    """One film; whatever keeps it from being made is said in its note, never raised."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shooting = _Shooting(record, folder)
+    try:
+        film = shooting.finish(replayer.run_actions(record, shooting.add))
+    except Exception as error:  # any suite, simulator or codec may fail here, and a report must not
+        lines = str(error).strip().splitlines() or [""]
+        film = Film(str(record.key), record.result.digest, f"no film: {type(error).__name__}: {lines[0]}")
+    finally:
+        shooting.close()
+    _sidecar(folder, record).write_text(json.dumps({"format": FORMAT, **asdict(film)}), encoding="utf-8")
+    return film
 
 
 class _Shooting:
@@ -165,11 +122,11 @@ class _Shooting:
         self.record, self.folder = record, folder
         self.name = media_name(record)
         self.tape = Tape()
-        self.video = VideoWriter(folder / f"{self.name}.mp4", record["steps"] + 1)
+        self.video = VideoWriter(folder / f"{self.name}.mp4", record.result.steps + 1)
         self.prompt: list[dict[str, str]] = []
         self.instruction = ""
         self.kept: dict[int, Image] = {}
-        steps = record["steps"]
+        steps = record.result.steps
         count = min(STRIP_FRAMES, steps + 1)
         self.wanted = {round(number * steps / max(count - 1, 1)) for number in range(count)}
 
@@ -197,8 +154,8 @@ class _Shooting:
             strip_name = f"{self.name}.jpg"
             strip(list(self.kept.values())).save(self.folder / strip_name, quality=82)
         return Film(
-            episode=episode_id(self.record),
-            digest=self.record["digest"],
+            episode=str(self.record.key),
+            digest=self.record.result.digest,
             note=self._note(result),
             video=self.video.path.name if self.video.frames else None,
             strip=strip_name,
@@ -213,7 +170,7 @@ class _Shooting:
 
     def _note(self, result: Result) -> str:
         notes = []
-        if (result.outcome, result.digest) != (self.record["outcome"], self.record["digest"]):
+        if not is_same(self.record.result, result):
             told = f"{result.outcome} ({result.reason})" if result.reason else result.outcome
             notes.append(f"simulated again it was {told} and went through other states: the film is not the episode")
         if not self.video.frames:
@@ -223,16 +180,16 @@ class _Shooting:
     def _caption(self, step: Step, number: int) -> Any:
         from pytest_vla.report.frames import Caption
 
-        record = self.record
-        reason = f": {record['reason']}" if record["reason"] else ""
+        recorded = self.record.result
+        reason = f": {recorded.reason}" if recorded.reason else ""
         return Caption(
             instruction=self.instruction,
             step=number,
-            steps=record["steps"],
+            steps=recorded.steps,
             progress=step.progress,
             success=step.success,
-            perturbation=record.get("perturbation") or "",
-            ending=f"{record['outcome']}{reason}" if number == record["steps"] else "",
+            perturbation=self.record.key.perturbation,
+            ending=f"{recorded.outcome}{reason}" if number == recorded.steps else "",
         )
 
     def _prompt(self, prompt: Any) -> list[dict[str, str]]:
@@ -251,19 +208,10 @@ class _Shooting:
         return pieces
 
 
-@contextmanager
-def _listening(on_step: Callable[[Step], None]) -> Any:
-    token = surroundings.set(Surroundings(on_step=on_step))
-    try:
-        yield
-    finally:
-        surroundings.reset(token)
-
-
 def media_name(record: Record) -> str:
     """Short, safe on any file system, and different for episodes that went differently."""
-    text = f"{episode_id(record)}\0{record['digest']}\0{record['steps']}"
-    slug = re.sub(r"[^A-Za-z0-9]+", "_", f"{record['task']}-{record['index']}").strip("_")[:40]
+    text = f"{record.key}\0{record.result.digest}\0{record.result.steps}"
+    slug = re.sub(r"[^A-Za-z0-9]+", "_", f"{record.key.task}-{record.key.index}").strip("_")[:40]
     return f"{slug}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from time import monotonic
 from typing import Any
 
 import pytest
 
-from pytest_vla.report.runfile import Record
+from pytest_vla.episode import Cell, EpisodeKey, Outcome
+from pytest_vla.run import Record
 
 TERMINAL_PERIOD_S = 0.5
 LOG_PERIOD_S = 30.0
@@ -17,21 +19,22 @@ LOG_WIDTH = 160
 
 
 class PrefixRate:
-    """The success rate over what is known of every cell in episode order, without gaps.
+    """The success rate over what is known of every cell in episode order, without gaps; each episode counts once.
 
     Solved episodes end early, so the rate over what happens to have arrived is too good.
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[Any, ...], dict[int, str]] = defaultdict(dict)
-        self._next: dict[tuple[Any, ...], int] = {}
+        self._waiting: dict[Cell, dict[int, Outcome]] = defaultdict(dict)
+        self._next: dict[Cell, int] = {}
         self.solved = 0
         self.measured = 0
 
     def add(self, record: Record, first: int) -> None:
-        cell = (record["suite"], record["task"], record["partition"], record["perturbation"])
-        waiting = self._waiting[cell]
-        waiting[record["index"]] = record["outcome"]
+        if record.key.repeat:
+            return
+        cell, waiting = record.cell, self._waiting[record.cell]
+        waiting[record.key.index] = record.outcome
         index = self._next.get(cell, first)
         while index in waiting:
             outcome = waiting.pop(index)
@@ -47,12 +50,14 @@ class Live:
     def __init__(self, config: pytest.Config, first_episode: int = 0, earlier: Iterable[Record] = ()) -> None:
         from pytest_vla.report.running import Block, RunningRates
 
+        self._config = config
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._is_terminal = bool(self._reporter and self._reporter.isatty)
         self._first = first_episode
         # With -v pytest itself prints a line per item, with -q nobody asked for progress.
         self.active = config.get_verbosity() == 0 and self._reporter is not None
         self.total = self.finished = self.errors = 0
+        self._last_item: EpisodeKey | None = None
         self._rate = PrefixRate()
         self._running = RunningRates(first_episode)
         self._block = Block(self._reporter)
@@ -69,8 +74,10 @@ class Live:
         self._start = self._last_shown = monotonic()
 
     def add(self, record: Record) -> None:
-        self.finished += 1
-        self.errors += record["outcome"] == "error"
+        if record.planned != self._last_item:  # the rollouts of one item come one after the other
+            self.finished += 1
+        self._last_item = record.planned
+        self.errors += not record.measured
         self._rate.add(record, self._first)
         self._running.add(record)
         self._last_finished = monotonic()
@@ -78,6 +85,18 @@ class Live:
 
     def skip(self) -> None:
         self.total -= 1
+
+    def say(self, line: str) -> None:
+        """A line that stays, above the progress; also in the middle of a test, whose output is captured."""
+        if self._reporter is None or self._config.get_verbosity() < 0:
+            return
+        capture: Any = self._config.pluginmanager.get_plugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
+            if self.active and self._is_terminal:
+                self._block.clear()
+            else:
+                self._reporter.ensure_newline()
+            self._reporter.write_line(line)
 
     def speed(self) -> float | None:
         """Episodes per second so far."""

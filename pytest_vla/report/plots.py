@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_vla.gate.intervals import rate_interval
+from pytest_vla.report.errors import ReportError
 from pytest_vla.report.html.brittleness import brittleness
-from pytest_vla.report.html.page import ReportError
-from pytest_vla.report.html.views import levels
-from pytest_vla.report.runfile import Run
-from pytest_vla.report.table import Tally
+from pytest_vla.report.html.success import levels
+from pytest_vla.run import Run
+from pytest_vla.run.intervals import rate_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +38,7 @@ def write_plots(runs: Sequence[Run], folder: Path) -> list[Path]:
         import matplotlib
     except ImportError:
         raise ReportError('figures need matplotlib: pip install "pytest-vla[report]"') from None
-    if not any(run.episodes for run in runs):
+    if not any(len(run) for run in runs):
         raise ReportError("nothing to draw: no episode was finished")
     names = _names(runs)
     with matplotlib.rc_context(STYLE):
@@ -59,7 +58,7 @@ def write_plots(runs: Sequence[Run], folder: Path) -> list[Path]:
 
 def success_by_level(runs: Sequence[Run], names: Sequence[str]) -> Figure:
     """A dot with its 95% interval per level and run, one panel per suite."""
-    tables = [levels(run.episodes) for run in runs]
+    tables = [levels(run.once) for run in runs]
     suites = list(dict.fromkeys(suite for table in tables for suite in table))
     figure, panels = _panels(len(suites), 4.2)
     for axes, suite in zip(panels, suites, strict=True):
@@ -88,7 +87,7 @@ def power_curves(runs: Sequence[Run], names: Sequence[str]) -> Figure:
     """How wide the interval of a rate is after so many episodes, at the rates that were seen."""
     figure, (axes,) = _panels(1, 5.0)
     for number, (run, name) in enumerate(zip(runs, names, strict=True)):
-        tally = Tally.of(run.episodes)
+        tally = run.once.tally()
         if tally.rate is None:
             continue
         widths = [_width(tally.rate, size) for size in POWER_SIZES]
@@ -105,7 +104,7 @@ def power_curves(runs: Sequence[Run], names: Sequence[str]) -> Figure:
 
 def brittleness_curves(runs: Sequence[Run], names: Sequence[str]) -> Figure | None:
     """Success by level of each axis, from the unperturbed control at level 0; None where nothing was perturbed."""
-    maps = [brittleness(run.episodes) for run in runs]
+    maps = [brittleness(run.once) for run in runs]
     axes_names = list(dict.fromkeys(curve.axis for found in maps if found for curve in found.curves))
     if not axes_names:
         return None
@@ -181,7 +180,7 @@ def _width(rate: float, size: int) -> float:
 
 def _names(runs: Sequence[Run]) -> list[str]:
     """The policies' names; the folders' where two are the same."""
-    names = [str((run.provenance.get("policy") or {}).get("text", run.path)) for run in runs]
+    names = [run.policy.text for run in runs]
     return names if len(set(names)) == len(names) else [run.path.parent.name or str(run.path) for run in runs]
 
 

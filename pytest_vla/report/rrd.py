@@ -6,10 +6,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pytest_vla.report.film import Studio, episode_id
-from pytest_vla.report.html.page import ReportError
-from pytest_vla.report.runfile import Record, Run
+from pytest_vla.replay import Replayer
+from pytest_vla.report.errors import ReportError
 from pytest_vla.rollout import Step
+from pytest_vla.run import Record, Run
 from pytest_vla.run.trace import decode_actions, encode_actions, flat_columns
 
 
@@ -19,9 +19,9 @@ def write_rrd(run: Run, record: Record, path: Path) -> None:
         rerun = import_module("rerun")
     except ImportError:
         raise ReportError('rrd files need rerun: pip install "pytest-vla[rerun]"') from None
-    if record["outcome"] == "error":
-        raise ReportError(f"{episode_id(record)} ended in an error and is not simulated again")
-    recording: Any = rerun.RecordingStream("pytest-vla", recording_id=f"{episode_id(record)} {record['digest']}")
+    if not record.measured:
+        raise ReportError(f"{record.key} ended in an error and is not simulated again")
+    recording: Any = rerun.RecordingStream("pytest-vla", recording_id=f"{record.key} {record.result.digest}")
     recording.save(str(path))
     steps = 0
 
@@ -40,7 +40,7 @@ def write_rrd(run: Run, record: Record, path: Path) -> None:
         if step.progress is not None:
             recording.log("progress", rerun.Scalars(step.progress))
 
-    with Studio(run) as studio:
-        result = studio.watch(record, log)
+    with Replayer(run) as replayer:
+        result = replayer.run_actions(record, log)
     recording.log("outcome", rerun.TextDocument(str(result)))
     recording.flush()

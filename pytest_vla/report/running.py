@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pytest_vla.report.live import PrefixRate
-from pytest_vla.report.runfile import Record
+from pytest_vla.run import Record, Tally
 
 Group = tuple[str, str]
 
@@ -24,10 +24,9 @@ class RunningRates:
             self.add(record)
 
     def add(self, record: Record) -> None:
-        if record.get("repeat"):
-            return  # the same episode once more is no second measurement
-        name = f"{record['partition']}{', perturbed' if record.get('perturbation') else ''}"
-        self._rates.setdefault((record["suite"], name), PrefixRate()).add(record, self._first)
+        key = record.key
+        name = f"{key.partition}{', perturbed' if key.perturbation else ''}"
+        self._rates.setdefault((key.suite, name), PrefixRate()).add(record, self._first)
 
     def rows(self) -> list[tuple[str, str, int, int]]:
         """Suite, partition, solved and measured."""
@@ -47,12 +46,10 @@ class RunningRates:
 
 def describe(solved: int, measured: int) -> str:
     """A rate with its interval and its counts, never alone."""
-    from pytest_vla.gate.intervals import rate_interval
-
     if not measured:
         return "-"
-    low, high = rate_interval(solved, measured)
-    return f"{100 * solved / measured:5.1f}% {f'[{100 * low:.0f}, {100 * high:.0f}]':>9}  {solved} of {measured}"
+    rate, bounds, _, _ = Tally(solved, measured).texts()
+    return f"{rate:>6} {bounds:>9}  {solved} of {measured}"
 
 
 class Block:

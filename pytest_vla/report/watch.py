@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
+from pytest_vla.episode import EpisodeKey
 from pytest_vla.report.live import clock
-from pytest_vla.report.runfile import Key, Record, RunFileError, key_of, run_path
 from pytest_vla.report.running import RunningRates, describe
+from pytest_vla.run import Identity, Plan, Record, RunFileError, run_path
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -18,34 +20,40 @@ if TYPE_CHECKING:
 PERIOD_S = 0.5
 RECENT_S = 60.0
 
+Line = dict[str, Any]
+
 
 class Tail:
     """A run file that grows: each `read` gives the lines that are complete since the last one."""
 
     def __init__(self, run: Path) -> None:
         self.path = run_path(run)
-        self._rest = b""
         self._place = 0
         self.damaged = 0
 
-    def read(self) -> list[Record]:
+    def read(self) -> Iterator[Line]:
         try:
             with self.path.open("rb") as file:
                 file.seek(self._place)
-                content = file.read()
+                for text in file:
+                    if not text.endswith(b"\n"):
+                        return  # still being written
+                    self._place += len(text)
+                    line = self._parse(text)
+                    if line is not None:
+                        yield line
         except OSError as error:
             raise RunFileError(f"cannot read the run file '{self.path}': {error.strerror or error}") from error
-        self._place += len(content)
-        *lines, self._rest = (self._rest + content).split(b"\n")
-        return [record for record in map(self._parse, filter(None, lines)) if record is not None]
 
-    def _parse(self, line: bytes) -> Record | None:
+    def _parse(self, text: bytes) -> Line | None:
+        if not text.strip():
+            return None
         try:
-            record = json.loads(line)
+            line = json.loads(text)
+            if isinstance(line, dict) and "type" in line:
+                return line
         except ValueError:
-            record = None
-        if isinstance(record, dict) and "type" in record:
-            return record
+            pass
         self.damaged += 1
         return None
 
@@ -54,35 +62,43 @@ class Progress:
     """What is known of a run so far."""
 
     def __init__(self) -> None:
-        self.provenance: Record = {}
-        self.plan: int | None = None
+        self.policy = "?"
+        self.plan = Plan()
         self.ended = False
-        self.episodes: dict[Key, Record] = {}
+        self.unread = 0
+        self.endings: dict[EpisodeKey, tuple[str, str | None]] = {}
+        """Outcome and reason of every episode that ended."""
         self.rates = RunningRates()
-        self.inference: Record | None = None
+        self.inference: Line | None = None
         self._arrivals: list[tuple[float, int]] = []
 
-    def add(self, records: list[Record], now: float) -> None:
-        for record in records:
-            kind = record["type"]
-            if kind == "run" and not self.provenance:
-                self.provenance = record
-                self.rates = RunningRates(int((record.get("options") or {}).get("first_episode") or 0))
-            elif kind == "plan":
-                self.plan = int(record["episodes"])
-            elif kind == "episode":
-                self.ended = False
-                self.episodes[key_of(record)] = record
-                self.rates.add(record)
-            elif kind == "inference":
-                self.inference = record
-            elif kind == "end":
-                self.ended = True
+    def add(self, lines: Iterable[Line], now: float) -> None:
+        for line in lines:
+            try:
+                self._take(line["type"], line)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                self.unread += 1
         self._arrivals = [(at, done) for at, done in self._arrivals if now - at <= RECENT_S] + [(now, self.finished)]
+
+    def _take(self, kind: str, line: Line) -> None:
+        if kind == "run" and self.policy == "?":
+            self.policy = Identity.from_provenance(line).text
+            self.rates = RunningRates(int((line.get("options") or {}).get("first_episode") or 0))
+        elif kind == "plan":
+            self.plan = self.plan | Plan.from_record(line)
+        elif kind == "episode":
+            record = Record.from_record(line)
+            self.ended = False
+            self.endings[record.key] = (record.outcome, record.result.reason)
+            self.rates.add(record)
+        elif kind == "inference":
+            self.inference = line
+        elif kind == "end":
+            self.ended = True
 
     @property
     def finished(self) -> int:
-        return len(self.episodes)
+        return len(self.endings)
 
     def speed(self) -> float | None:
         """Episodes per second over the last minute; None until two were seen to end."""
@@ -90,15 +106,16 @@ class Progress:
         return (after - before) / (last - first) if last > first and after > before else None
 
     def headline(self) -> str:
-        parts = [f"{self.finished} of {self.plan if self.plan is not None else '?'} episodes"]
-        errors = sum(record["outcome"] == "error" for record in self.episodes.values())
+        planned = self.plan.episodes
+        parts = [f"{self.finished} of {planned or '?'} episodes"]
+        errors = sum(outcome == "error" for outcome, _ in self.endings.values())
         if errors:
             parts.append(f"{errors} errors")
         speed = self.speed()
         if speed:
             parts.append(f"{speed:.2f} episodes/s")
-            if self.plan is not None and self.plan > self.finished:
-                parts.append(f"ETA {clock((self.plan - self.finished) / speed)}")
+            if planned > self.finished:
+                parts.append(f"ETA {clock((planned - self.finished) / speed)}")
         parts.append("ended" if self.ended else "going on")
         return " · ".join(parts)
 
@@ -131,7 +148,6 @@ def _picture(progress: Progress, tail: Tail) -> Group:
     from rich.table import Table
     from rich.text import Text
 
-    policy = (progress.provenance.get("policy") or {}).get("text", "?")
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for title in ("suite", "partition", "success so far, in order"):
         table.add_column(title, no_wrap=True)
@@ -139,11 +155,11 @@ def _picture(progress: Progress, tail: Tail) -> Group:
         table.add_row(suite, name, describe(solved, measured))
     bar = Table.grid(padding=(0, 1))
     bar.add_row(
-        ProgressBar(total=progress.plan or max(progress.finished, 1), completed=progress.finished, width=30),
+        ProgressBar(total=progress.plan.episodes or max(progress.finished, 1), completed=progress.finished, width=30),
         Text(progress.headline()),
     )
-    parts: list[Any] = [Text(f"policy {policy} · {tail.path}"), bar, table]
-    counts = Counter(f"{r['outcome']}: {r['reason']}" for r in progress.episodes.values() if r["reason"])
+    parts: list[Any] = [Text(f"policy {progress.policy} · {tail.path}"), bar, table]
+    counts = Counter(f"{outcome}: {reason}" for outcome, reason in progress.endings.values() if reason)
     reasons = ", ".join(f"{count} {reason}" for reason, count in counts.most_common(6))
     if reasons:
         parts.append(Text(reasons))
@@ -151,6 +167,6 @@ def _picture(progress: Progress, tail: Tail) -> Group:
         from pytest_vla.inference.session import describe as describe_servers
 
         parts += [Text(line) for line in describe_servers(progress.inference)]
-    if tail.damaged:
-        parts.append(Text(f"{tail.damaged} lines cannot be read and are left out"))
+    if tail.damaged or progress.unread:
+        parts.append(Text(f"{tail.damaged + progress.unread} lines cannot be read and are left out"))
     return Group(*parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -63,6 +63,8 @@ class Run:
     hunt_starts: tuple[HuntStart, ...] = ()
     failures: tuple[Failure, ...] = ()
     probe_places: tuple[int, ...] = ()
+    spent: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of all episodes (`episode`) and of their phases, such as `act`: what was run twice took time twice."""
     lines: tuple[Line, ...] = ()
     """Lines of other rooms, such as `gate`, `verdict`, `inference` and `end`."""
     damaged: tuple[tuple[int, str], ...] = ()
@@ -186,6 +188,7 @@ class _Reader:
         self.hunt_starts: dict[tuple[str, str, str], HuntStart] = {}
         self.failures: list[Failure] = []
         self.probes: list[int] = []
+        self.spent: dict[str, float] = {}
         self.damaged: list[tuple[int, str]] = []
         self.ended = False
 
@@ -202,6 +205,8 @@ class _Reader:
         if kind == "episode":
             record = Record.from_record(line)
             self.builder.add(record, place)
+            for phase, seconds in (("episode", record.result.seconds), *record.result.timings.items()):
+                self.spent[phase] = self.spent.get(phase, 0.0) + seconds
             if record.item is not None:
                 self.items.append(record.item)
             self.ended = False
@@ -244,6 +249,7 @@ class _Reader:
             hunt_starts=tuple(self.hunt_starts.values()),
             failures=tuple(self.failures),
             probe_places=tuple(self.probes),
+            spent=self.spent,
             lines=tuple(self.lines),
             damaged=tuple(self.damaged),
         )

@@ -109,7 +109,7 @@ class HuntRecord:
             suite=str(line["suite"]),
             task=str(line["task"]),
             partition=str(line["partition"]),
-            axes=tuple(map(str, line["axes"])),
+            axes=tuple(map(str, line.get("axes", ()))),
             episodes=int(line["episodes"]),
             errors=int(line.get("errors", 0)),
             overloads=int(line.get("overloads", 0)),

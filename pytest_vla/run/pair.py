@@ -26,8 +26,8 @@ class Why(StrEnum):
     SCENE = "another scene"
 
 
-SHARED = (Why.ERROR, Why.VERSION, Why.MADE_WITH, Why.SCENE)
-_CODES = {why: code for code, why in enumerate(SHARED, start=1)}
+_SHARED = (Why.ERROR, Why.VERSION, Why.MADE_WITH, Why.SCENE)
+_CODES = {why: code for code, why in enumerate(Why, start=1)}
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Pairs:
     old_rows: NDArray[np.int64]
     left_out: Counter[tuple[Cell, Why]]
     """How many episodes of each cell do not pair, and why."""
+    new_codes: NDArray[np.int8]
+    """For every row of `new` 0 where it pairs, else the place of the reason among `Why`, from 1."""
 
     def __len__(self) -> int:
         return len(self.new_rows)
@@ -59,6 +61,19 @@ class Pairs:
     @property
     def lost(self) -> int:
         return int((self.before & ~self.after).sum())
+
+    def flips(self) -> NDArray[np.int8]:
+        """For every row of `new` 1 where it was gained, -1 where it was lost, else 0."""
+        import numpy as np
+
+        flips = np.zeros(len(self.new), dtype=np.int8)
+        flips[self.new_rows] = self.after.astype(np.int8) - self.before.astype(np.int8)
+        return flips
+
+    def why_new(self, row: int) -> Why | None:
+        """Why this row of `new` does not pair; None where it does."""
+        code = int(self.new_codes[row])
+        return list(Why)[code - 1] if code else None
 
     def why(self) -> Counter[Why]:
         """How many episodes do not pair, over all cells."""
@@ -81,13 +96,21 @@ def pair(new: Table, old: Table, *, scenes: bool = True) -> Pairs:
     _, new_rows, old_rows = np.intersect1d(new_keys, old_keys, assume_unique=True, return_indices=True)
     codes = _codes(new, old, new_rows, old_rows, scenes)
     left_out: Counter[tuple[Cell, Why]] = Counter()
-    for why, code in _CODES.items():
-        _count(left_out, why, new, new_rows[codes == code])
-    _count(left_out, Why.ONLY_NEW, new, np.setdiff1d(np.arange(len(new)), new_rows, assume_unique=True))
+    new_codes = np.full(len(new), _CODES[Why.ONLY_NEW], dtype=np.int8)
+    new_codes[new_rows] = codes
+    for why in (Why.ONLY_NEW, *_SHARED):
+        _count(left_out, why, new, np.flatnonzero(new_codes == _CODES[why]))
     _count(left_out, Why.ONLY_OLD, old, np.setdiff1d(np.arange(len(old)), old_rows, assume_unique=True))
     fits = codes == 0
     order = np.argsort(new_rows[fits], kind="stable")
-    return Pairs(new, old, new_rows[fits][order], old_rows[fits][order], left_out)
+    return Pairs(new, old, new_rows[fits][order], old_rows[fits][order], left_out, new_codes)
+
+
+def control_pairs(table: Table, perturbation: str) -> Pairs:
+    """The episodes of one perturbation as the new run, and the same episodes without any as the old one."""
+    perturbed = table.of_cells(lambda cell: cell.perturbation == perturbation)
+    control = table.of_cells(lambda cell: not cell.perturbation)
+    return pair(perturbed.renamed(lambda cell: cell._replace(perturbation="")), control, scenes=False)
 
 
 def _codes(new: Table, old: Table, mine: Any, theirs: Any, scenes: bool) -> NDArray[np.int8]:

@@ -31,6 +31,11 @@ class Plan:
             max(counts) if counts else None,
         )
 
+    @property
+    def episodes(self) -> int:
+        """How many episodes this session, or shard, has to give."""
+        return max(len(self.part), self.count or 0)
+
     def to_record(self) -> dict[str, Any]:
         """The line of the run file; the whole is written where it is more than the part."""
         line: dict[str, Any] = {"type": "plan", "episodes": len(self.part), "keys": self.part.to_list()}

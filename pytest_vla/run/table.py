@@ -128,6 +128,33 @@ class Table:
         counted = {reason: count for reason, count in zip(self.reasons, counts, strict=True) if count}
         return Counter(dict(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))))
 
+    def versions(self) -> dict[str, list[str]]:
+        """The versions of every suite that has rows; more than one only in a file that was put together by hand."""
+        import numpy as np
+
+        found: dict[str, list[str]] = {}
+        for pair in np.unique(self.cell.astype(np.int64) * len(self.sources) + self.source).tolist():
+            cell, source = divmod(pair, len(self.sources))
+            known = found.setdefault(self.cells[cell].suite, [])
+            if self.sources[source].version not in known:
+                known.append(self.sources[source].version)
+        return found
+
+    def of_version(self, version: str) -> Table:
+        import numpy as np
+
+        wanted = np.array([source.version == version for source in self.sources], dtype=bool)
+        return self.where(wanted[self.source]) if len(self) else self
+
+    def renamed(self, name: Callable[[Cell], Cell]) -> Table:
+        """The same rows under other cells; those that get one name are one cell."""
+        import numpy as np
+
+        names = [name(cell) for cell in self.cells]
+        numbers = {cell: number for number, cell in enumerate(dict.fromkeys(names))}
+        renumbered = np.array([numbers[cell] for cell in names], dtype=self.cell.dtype)
+        return replace(self, cells=tuple(numbers), cell=renumbered[self.cell])
+
     def arranged(self, order: Sequence[Cell]) -> Table:
         """The same rows with the cells in this order, those that it does not have after them by name."""
         import numpy as np

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.run import FILE_NAME, KeySet, Plan, Record, RunWriter, read_run
+
 FOLDER = Path(__file__).parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CHROMIUM_ARGUMENTS = [
@@ -55,6 +58,37 @@ def in_camera_folder(camera_folder, monkeypatch):
 def camera_records(camera_folder):
     """The lines of the run file."""
     return [json.loads(line) for line in (camera_folder / "run" / "run.jsonl").read_text().splitlines()]
+
+
+def record_of(index=0, outcome="solved", task="t", partition="seen", perturbation="", repeat=0, **more):
+    """A record of the made-up suite `s`; further fields are the record's, or else the result's."""
+    key = EpisodeKey("s", task, partition, index, perturbation, repeat=repeat)
+    reason = {"unsolved": "step_limit", "error": "env_error"}.get(outcome)
+    own = {name: more.pop(name) for name in ("nodeid", "test", "objection") if name in more}
+    result = Result(key, outcome, reason, **{"initial_digest": "same", "seconds": 0.5, **more})
+    return Record(result, **{"test": "passed" if result else "failed", **own})
+
+
+@pytest.fixture(name="record_of", scope="session")
+def record_of_fixture():
+    return record_of
+
+
+@pytest.fixture
+def make_run(tmp_path):
+    """Writes records as a run that has ended, and reads it back; `planned` are keys it should have had too."""
+
+    def make(records, name="made", planned=(), lines=(), **policy):
+        keys = KeySet.of([*(record.planned for record in records), *planned])
+        identity = {"text": "made_up", "digest": "sha256:0", **policy}
+        writer = RunWriter.create(tmp_path / name / FILE_NAME, {"type": "run", "policy": identity})
+        for line in (Plan(keys, keys), *records, *lines):
+            writer.write(line.to_record())
+        writer.write({"type": "end"})
+        writer.close()
+        return read_run(tmp_path / name)
+
+    return make
 
 
 @pytest.fixture(scope="session")

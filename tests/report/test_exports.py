@@ -7,7 +7,7 @@ import pytest
 
 from pytest_vla.cli import main
 from pytest_vla.report.exports import model_index
-from pytest_vla.report.runfile import read_run
+from pytest_vla.run import read_run
 
 MARKUP = "<script>document.title='broken'</script>"
 

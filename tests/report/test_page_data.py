@@ -6,18 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.replay import suite_of
 from pytest_vla.report.html import ReportError, build_report, report_path
 from pytest_vla.report.html.brittleness import brittleness, parse_levels
-from pytest_vla.report.html.data import embed
-from pytest_vla.report.html.pairs import compare_runs
+from pytest_vla.report.html.comparison import compare_runs
+from pytest_vla.report.html.episodes import embed
+from pytest_vla.report.html.success import heat_maps, levels
 from pytest_vla.report.html.verdict import missing, verdict_of
-from pytest_vla.report.html.views import heat_maps, levels
-from pytest_vla.report.runfile import read_run
+from pytest_vla.report.order import in_suite_order
+from pytest_vla.run import Plan, Record, Table, Why, pair, read_run
+from pytest_vla.run.intervals import unpaired_interval
+
+REASONS = {"unsolved": "step_limit", "error": "env_error"}
 
 
 def record(index, outcome="solved", partition="seen", perturbation="", **more):
-    key = {"suite": "s", "task": "t", "partition": partition, "index": index, "perturbation": perturbation}
-    return {**key, "outcome": outcome, "reason": None, "initial_digest": "same", **more}
+    key = EpisodeKey("s", "t", partition, index, perturbation)
+    return Record(Result(key, outcome, REASONS.get(outcome), **{"initial_digest": "same", **more}))
 
 
 @given(st.recursive(st.text() | st.integers(), st.lists) | st.dictionaries(st.text(), st.text()))
@@ -39,30 +45,32 @@ def test_a_report_that_cannot_be_written_is_one_clear_error(in_camera_folder):
 
 def test_many_perturbations_do_not_make_many_columns():
     perturbed = [record(0, perturbation=f"camera.yaw={level}") for level in range(1, 9)]
-    assert heat_maps([record(0), *perturbed])[0].columns[:2] == ["seen", "seen camera.yaw=1"]
+    assert heat_maps(Table.of([record(0), *perturbed]))[0].columns[:2] == ["seen", "seen camera.yaw=1"]
     more = [record(0, perturbation=f"light.brightness={level}") for level in range(1, 9)]
-    assert heat_maps([record(0), *perturbed, *more])[0].columns == ["seen"]
+    assert heat_maps(Table.of([record(0), *perturbed, *more]))[0].columns == ["seen"]
 
 
 def test_gaps_are_measured_from_the_first_level():
     records = [record(i) for i in range(4)] + [record(i, "unsolved", "unseen") for i in range(4)]
-    first, second = levels(records)["s"]
+    first, second = levels(Table.of(records))["s"]
     assert first.gap is None
     assert second.gap == -1.0
     low, high = second.gap_interval
-    assert low < -0.5 < high < 0.0 or high < 0.1
+    assert (low, high) == unpaired_interval((4, 4), (0, 4))
+    assert -1.0 <= low < -0.5
+    assert -0.5 < high < 0.0
 
 
 def test_perturbed_rates_stand_next_to_their_own_control():
     records = [record(i) for i in range(4)]
     records += [record(i, "unsolved", perturbation="camera.yaw=3") for i in range(2)]
     records += [record(3, "unsolved", perturbation="camera.yaw=3,light.brightness=2")]
-    found = brittleness(records)
+    found = brittleness(Table.of(records))
     point = found.curves[0].points[3]
     assert (point.rate.tally.solved, point.rate.tally.measured) == (0, 2)
     assert (point.control.solved, point.control.measured) == (2, 2)
     assert found.mixed == 1
-    assert brittleness(records[:4]) is None
+    assert brittleness(Table.of(records[:4])) is None
 
 
 @given(st.text())
@@ -73,21 +81,20 @@ def test_any_text_may_stand_for_a_perturbation(text):
 def test_runs_pair_only_over_the_same_scenes():
     old = [record(0), record(1, "unsolved"), record(2), record(3, "error"), record(5)]
     new = [record(0, "unsolved"), record(1), record(2, initial_digest="other"), record(3), record(4)]
-    found = compare_runs(new, old)
-    assert (found.total.pairs, found.total.gained, found.total.lost) == (2, 1, 1)
-    assert (found.other_scenes, found.only_new, found.only_old) == (1, 1, 1)
+    pairs = pair(Table.of(new), Table.of(old))
+    total = compare_runs(pairs).total
+    assert (total.counts.pairs, total.counts.gained, total.counts.lost) == (2, 1, 1)
+    assert pairs.why() == {Why.SCENE: 1, Why.ONLY_NEW: 1, Why.ONLY_OLD: 1, Why.ERROR: 1}
 
 
 def test_a_complete_run_misses_nothing_and_an_incomplete_one_names_its_cells(in_camera_folder, tmp_path):
     assert missing(read_run("run")).episodes == 0
-    from pytest_vla.replay import suite_of
-
     run = read_run("run")
-    suite_of(run.episodes[0])  # makes the suite of the test file known
-    lines = (in_camera_folder / "run" / "run.jsonl").read_text().splitlines()
-    first = json.loads(lines[0])
-    first["options"]["episodes"] = 6
-    (tmp_path / "run.jsonl").write_text("\n".join([json.dumps(first), *lines[1:10]]) + "\n")
+    suite_of(next(run.records()))  # makes the suite of the test file known
+    keys = in_suite_order(run).table.keys()
+    first, _, *episodes = (in_camera_folder / "run" / "run.jsonl").read_text().splitlines()
+    plan = json.dumps(Plan(keys, keys).to_record())
+    (tmp_path / "run.jsonl").write_text("\n".join([first, plan, *episodes[:8]]) + "\n")
     lack = missing(read_run(tmp_path))
     assert (lack.episodes, lack.ended) == (16, False)
     assert lack.cells[0] == "camera/push/unseen_level: 2 of 6"

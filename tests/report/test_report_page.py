@@ -10,9 +10,10 @@ from urllib.parse import quote
 import pytest
 
 from pytest_vla.report.html import build_report
-from pytest_vla.report.runfile import read_run
+from pytest_vla.run import read_run
 
 MARKUP = "<script>document.title='broken'</script>"
+UNSOLVED = {"outcome": "unsolved", "reason": "step_limit"}
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +224,7 @@ def test_the_report_of_a_killed_run_says_what_is_missing(camera_folder, tmp_path
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    done = len(read_run(run).episodes)
+    done = len(read_run(run))
     page = open_page(build_report(read_run(run), tmp_path / "killed.html", video="none"))
     note = page.locator(".warning").inner_text()
     assert f"{done} of 24 planned episodes are here, {24 - done} are missing" in note
@@ -273,7 +274,7 @@ def test_perturbed_episodes_make_a_brittleness_map(camera_folder, tmp_path, open
     monkeypatch.chdir(camera_folder)
     lines = (camera_folder / "run" / "run.jsonl").read_text().splitlines()
     episodes = [json.loads(line) for line in lines if '"type": "episode"' in line]
-    worse = [{**record, "perturbation": "camera.yaw=3", "outcome": "unsolved"} for record in episodes[:5]]
+    worse = [{**record, "perturbation": "camera.yaw=3", **UNSOLVED} for record in episodes[:5]]
     (tmp_path / "run.jsonl").write_text("\n".join([*lines, *map(json.dumps, [*worse, HUNT])]) + "\n")
     page = open_page(build_report(read_run(tmp_path), tmp_path / "map.html", video="none"))
     part = page.locator("#brittleness")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from pytest_vla.episode import EpisodeKey, Result
-from pytest_vla.report.tape import Recorded
+from pytest_vla.replay import RecordedActions
 from pytest_vla.run.trace import Tape, decode_actions, encode_actions, flat_columns
 
 RESULT = Result(EpisodeKey("s", "t", "p", 0), "solved")
@@ -30,7 +30,7 @@ def test_actions_read_back_bit_for_bit(array):
 
 def test_actions_of_several_parts_come_back_in_their_types():
     actions = [{"move": np.array([0.1, 0.2], np.float32), "grip": np.int64(step)} for step in range(3)]
-    policy = Recorded(encode_actions(actions))
+    policy = RecordedActions(encode_actions(actions))
     state = policy.reset(None)
     for action in actions:
         (again,) = policy.act([{}], [state])

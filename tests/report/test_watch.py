@@ -4,10 +4,14 @@ import json
 from io import StringIO
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_vla.cli import main
+from pytest_vla.report.live import PrefixRate
 from pytest_vla.report.running import Block, RunningRates
 from pytest_vla.report.watch import Progress, Tail
+from pytest_vla.run import Record
 
 
 def episode(index, outcome="solved", partition="seen", **more):
@@ -16,31 +20,52 @@ def episode(index, outcome="solved", partition="seen", **more):
     return {"type": "episode", **key, "outcome": outcome, "reason": reason, **more}
 
 
+def records(*lines):
+    return [Record.from_record(line) for line in lines]
+
+
 def test_a_rate_waits_for_the_episodes_before_it():
     rates = RunningRates()
-    rates.add(episode(1))
-    rates.add(episode(2))
+    for record in records(episode(1), episode(2)):
+        rates.add(record)
     assert rates.rows() == [("s", "seen", 0, 0)]
-    rates.add(episode(0, "unsolved"))
+    rates.add(*records(episode(0, "unsolved")))
     assert rates.rows() == [("s", "seen", 2, 3)]
 
 
+@given(st.permutations(range(12)), st.lists(st.sampled_from(["solved", "unsolved", "error"]), min_size=12, max_size=12))
+def test_the_running_rate_follows_episode_order_not_arrival(order, outcomes):
+    rate = PrefixRate()
+    arrived = set()
+    for index in order:
+        rate.add(*records(episode(index, outcomes[index])), first=0)
+        arrived.add(index)
+        prefix = next(i for i in range(13) if i not in arrived)
+        assert rate.measured == sum(o != "error" for o in outcomes[:prefix])
+        assert rate.solved == sum(o == "solved" for o in outcomes[:prefix])
+
+
 def test_partitions_and_perturbed_episodes_are_counted_apart():
-    records = [
+    found = records(
         episode(0),
         episode(0, "unsolved", "unseen"),
         episode(0, perturbation="camera.yaw=3"),
         episode(0, repeat=1),
-    ]
-    assert RunningRates(records=records).rows() == [
+    )
+    assert RunningRates(records=found).rows() == [
         ("s", "seen", 1, 1),
         ("s", "unseen", 0, 1),
         ("s", "seen, perturbed", 1, 1),
     ]
 
 
+def test_a_repeat_that_ends_first_does_not_stand_for_its_episode():
+    rates = RunningRates(records=records(episode(0, "unsolved", repeat=1), episode(0), episode(0, repeat=2)))
+    assert rates.rows() == [("s", "seen", 1, 1)]
+
+
 def test_lines_carry_intervals_and_fit_the_window():
-    rates = RunningRates(records=[episode(index, partition="a_long_name_of_a_partition") for index in range(9)])
+    rates = RunningRates(records=records(*(episode(i, partition="a_long_name_of_a_partition") for i in range(9))))
     assert rates.lines(100) == ["  s a_long_name_of_a_partition  100.0% [70, 100]  9 of 9"]
     assert all(len(line) <= 50 for line in rates.lines(50))
 
@@ -94,7 +119,7 @@ def test_a_tail_reads_only_whole_lines_and_each_once(tmp_path):
     with path.open("a") as file:
         file.write('sode"}\nnot json\n')
     assert [record["type"] for record in tail.read()] == ["episode"]
-    assert (tail.read(), tail.damaged) == ([], 1)
+    assert (list(tail.read()), tail.damaged) == ([], 1)
 
 
 def test_progress_tells_speed_and_time_left():
@@ -125,4 +150,4 @@ def test_a_line_that_is_no_record_is_counted_as_damaged(tmp_path, line):
     path = tmp_path / "run.jsonl"
     path.write_text(line + "\n")
     tail = Tail(path)
-    assert (tail.read(), tail.damaged) == ([], 1)
+    assert (list(tail.read()), tail.damaged) == ([], 1)

@@ -148,3 +148,24 @@ def test_a_file_that_changes_while_it_is_read_is_said_to(tmp_path):
     path.write_text(json.dumps(FIRST) + "\n")
     with pytest.raises(RunFileError, match="has changed"):
         list(run.records())
+
+
+def test_every_line_is_on_disk_as_soon_as_it_is_written(tmp_path):
+    path = tmp_path / "run.jsonl"
+    writer = RunWriter.create(path, FIRST)
+    writer.write(episode(0).to_record())
+    assert len(read_run(path)) == 1
+    writer.close()
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 400))
+def test_resuming_cuts_off_a_half_written_line_and_nothing_else(tmp_path_factory, cut):
+    path = write(tmp_path_factory.mktemp("run"), plan(2), episode(0), episode(1))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) - cut])
+    RunWriter.resume(path).close()
+    kept = path.read_bytes()
+    assert whole.startswith(kept)
+    assert kept.endswith(b"\n")
+    assert len(whole) - cut - len(kept) < len(whole.splitlines(keepends=True)[kept.count(b"\n")]) if cut else True

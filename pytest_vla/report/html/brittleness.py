@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_vla.report.html.views import Rate, link
-from pytest_vla.report.runfile import Record
-from pytest_vla.report.table import Tally
-
-Scene = tuple[str, str, str, int]
+from pytest_vla.report.html.hunts import HuntMap, hunt_map
+from pytest_vla.report.html.page import Page
+from pytest_vla.report.html.success import Rate, link
+from pytest_vla.run import Table, Tally, control_pairs, sum_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,52 +36,61 @@ class Brittleness:
     """Episodes with several axes off neutral, which no curve shows."""
 
 
+@dataclass(frozen=True, slots=True)
+class BrittlenessView:
+    """What was measured perturbed, and what hunts found; at least one of them."""
+
+    measured: Brittleness | None
+    hunts: HuntMap | None
+
+
+def brittleness_view(page: Page) -> BrittlenessView | None:
+    measured, hunts = brittleness(page.run.once), hunt_map(page.run)
+    return BrittlenessView(measured, hunts) if measured or hunts else None
+
+
 def parse_levels(perturbation: str) -> dict[str, int]:
     """`camera.yaw=3,light.brightness=5` as levels by axis; parts that are not of that form have no place on the map."""
     levels = {}
     for part in perturbation.split(","):
         axis, _, level = part.partition("=")
-        if axis.strip() and level.strip().isdigit():
+        if axis.strip() and level.strip().isdecimal():
             levels[axis.strip()] = int(level)
     return levels
 
 
-def brittleness(records: Iterable[Record]) -> Brittleness | None:
+def brittleness(table: Table) -> Brittleness | None:
     """The map of a run; None where nothing was perturbed."""
-    records = list(records)
-    control = {_scene(record): record for record in records if not record.get("perturbation")}
-    groups: dict[tuple[str, str], dict[int, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    points: dict[tuple[str, str], dict[int, Point]] = defaultdict(dict)
     mixed = 0
-    for record in records:
-        levels = parse_levels(record.get("perturbation") or "")
-        mixed += len(levels) > 1
-        if len(levels) == 1:
+    for perturbation in dict.fromkeys(cell.perturbation for cell in table.cells if cell.perturbation):
+        levels = parse_levels(perturbation)
+        if len(levels) > 1:
+            mixed += len(table.of_cells(lambda cell, text=perturbation: cell.perturbation == text))  # type: ignore[misc]
+        elif levels:
             ((axis, level),) = levels.items()
-            groups[(record["suite"], axis)][level].append(record)
-    if not groups and not mixed:
+            for suite, point in _points(table, perturbation, level).items():
+                points[(suite, axis)][level] = point
+    if not points and not mixed:
         return None
     curves = [
-        AxisCurve(suite, axis, _about(axis), {n: _point(n, group, control) for n, group in sorted(levels.items())})
-        for (suite, axis), levels in groups.items()
+        AxisCurve(suite, axis, _about(axis), dict(sorted(found.items()))) for (suite, axis), found in points.items()
     ]
-    shown = sorted({level for curve in curves for level in curve.points})
-    return Brittleness(curves, shown, mixed)
+    return Brittleness(curves, sorted({level for curve in curves for level in curve.points}), mixed)
 
 
-def _point(level: int, group: Sequence[Record], control: dict[Scene, Record]) -> Point:
-    matched = [control[_scene(record)] for record in group if _scene(record) in control]
-    suites, changes = {record["suite"] for record in group}, {record["perturbation"] for record in group}
-    where = link(suite=suites.pop(), perturbation=changes.pop() if len(changes) == 1 else "")
-    return Point(level, Rate(Tally.of(group), where), Tally.of(matched))
-
-
-def _scene(record: Record) -> Scene:
-    return (record["suite"], record["task"], record["partition"], record["index"])
+def _points(table: Table, perturbation: str, level: int) -> dict[str, Point]:
+    """One per suite that has the perturbation."""
+    pairs = control_pairs(table, perturbation)
+    perturbed = sum_by(pairs.new.tallies(), lambda cell: cell.suite)
+    control = sum_by(pairs.old.where(pairs.old_rows).tallies(), lambda cell: cell.suite)
+    return {
+        suite: Point(level, Rate(tally, link(suite=suite, perturbation=perturbation)), control.get(suite, Tally()))
+        for suite, tally in perturbed.items()
+    }
 
 
 def _about(axis: str) -> str:
-    try:
-        from pytest_vla.perturb.axes import AXES
-    except ImportError:
-        return ""
+    from pytest_vla.perturb.axes import AXES
+
     return AXES[axis].about if axis in AXES else ""

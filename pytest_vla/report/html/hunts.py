@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from pytest_vla.gate.intervals import rate_interval
 from pytest_vla.options import shown_path
-from pytest_vla.report.runfile import Record, Run
-from pytest_vla.report.table import replay_command
+from pytest_vla.run import Cause, HuntRecord, Reach, Run, replay_command
+from pytest_vla.run.intervals import Interval, rate_interval
 
 MAX_LEVEL = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class CauseView:
     """One smallest perturbation."""
 
-    perturbation: str
+    record: Cause
     magnitudes: str
-    failed: int
-    asked: int
-    interval: tuple[float, float]
+    interval: Interval
     replay: str
     picture: str = ""
     """The neutral and the failing first frame as a data address."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hunt:
+class HuntView:
     """One task's hunt."""
 
-    name: str
-    episodes: int
-    control: tuple[int, int]
-    causes: list[Cause] = field(default_factory=list)
+    record: HuntRecord
+    causes: list[CauseView]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,48 +43,26 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class HuntMap:
-    hunts: list[Hunt]
+    hunts: list[HuntView]
     rows: list[tuple[str, list[Entry]]]
-    unread: int = 0
-    """Lines about hunts that are not of the form this version writes."""
 
 
 def hunt_map(run: Run) -> HuntMap | None:
     """All hunts of a run; None where there was none."""
-    lines = [record for record in run.others if record.get("type") == "hunt"]
-    if not lines:
+    if not run.hunts:
         return None
-    hunts, maps, unread = [], [], 0
-    for line in lines:
-        try:
-            hunts.append(_hunt(line, run))
-            maps.append(dict(line["map"]))
-        except (KeyError, TypeError, ValueError):
-            unread += 1
-    axes = list(dict.fromkeys(axis for entries in maps for axis in entries if _was_seen(entries[axis])))
-    rows = [(axis, [_entry(entries.get(axis)) for entries in maps[: len(hunts)]]) for axis in axes]
-    return HuntMap(hunts, rows, unread)
+    axes = dict.fromkeys(axis for hunt in run.hunts for axis, reach in hunt.map.items() if _was_seen(reach))
+    rows = [(axis, [_entry(hunt.map.get(axis)) for hunt in run.hunts]) for axis in axes]
+    return HuntMap([HuntView(hunt, [_cause(hunt, cause, run) for cause in hunt.causes]) for hunt in run.hunts], rows)
 
 
-def _hunt(line: Record, run: Run) -> Hunt:
-    solved, controls = line["control"]
-    where = f"{line['suite']}/{line['task']}-{line['partition']}"
-    return Hunt(
-        where, int(line["episodes"]), (int(solved), int(controls)), [_cause(line, each, run) for each in line["causes"]]
-    )
-
-
-def _cause(line: Record, cause: Mapping[str, Any], run: Run) -> Cause:
-    perturbation, failed, asked = str(cause["perturbation"]), int(cause["failed"]), int(cause["asked"])
-    episode = {**line, "index": int(cause["index"]), "perturbation": perturbation}
-    return Cause(
-        perturbation,
-        _magnitudes(perturbation),
-        failed,
-        asked,
-        rate_interval(failed, asked),
-        replay_command(shown_path(run.path), episode),
-        _picture(cause.get("picture"), run.path.parent),
+def _cause(hunt: HuntRecord, cause: Cause, run: Run) -> CauseView:
+    return CauseView(
+        cause,
+        _magnitudes(cause.perturbation),
+        rate_interval(cause.failed, cause.asked),
+        replay_command(shown_path(run.path), hunt.episode(cause)),
+        _picture(cause.picture, run.path.parent),
     )
 
 
@@ -104,26 +75,25 @@ def _magnitudes(perturbation: str) -> str:
         return ""
 
 
-def _picture(name: Any, folder: Path) -> str:
-    """The picture as it was named, or in the run's folder if that has moved since."""
+def _picture(name: str, folder: Path) -> str:
+    """A picture in the run's folder, also where an older file names it by another way to that folder."""
     if not name:
         return ""
-    path = Path(str(name))
-    found: Sequence[Path] = [place for place in (path, folder / path.parent.name / path.name) if place.is_file()]
+    path = Path(name)
+    found = [place for place in (folder / path, path, folder / path.parent.name / path.name) if place.is_file()]
     return f"data:image/png;base64,{base64.b64encode(found[0].read_bytes()).decode()}" if found else ""
 
 
-def _was_seen(entry: Any) -> bool:
-    return isinstance(entry, Mapping) and bool("fails_at" in entry or entry.get("episodes"))
+def _was_seen(reach: Reach | None) -> bool:
+    return reach is not None and (reach.fails_at is not None or reach.episodes > 0)
 
 
-def _entry(entry: Any) -> Entry:
-    if not _was_seen(entry):
+def _entry(reach: Reach | None) -> Entry:
+    if reach is None or not _was_seen(reach):
         return Entry("not seen solved")
-    if "fails_at" in entry:
-        others = entry.get("together_with") or []
-        level = int(entry["fails_at"])
-        text = f"fails at {level}" + (f" with {', '.join(map(str, others))}" if others else "")
-        return Entry(text, 40 * (level - 1) / MAX_LEVEL)
-    level = int(entry.get("holds_to", 0))
-    return Entry(f"holds to {level} (n={entry['episodes']})", 50 + 50 * level / MAX_LEVEL)
+    if reach.fails_at is not None:
+        text = f"fails at {reach.fails_at}"
+        if reach.together_with:
+            text += f" with {', '.join(reach.together_with)}"
+        return Entry(text, 40 * (reach.fails_at - 1) / MAX_LEVEL)
+    return Entry(f"holds to {reach.holds_to} (n={reach.episodes})", 50 + 50 * reach.holds_to / MAX_LEVEL)

@@ -1,18 +1,21 @@
-"""What the page says first: the gate's verdict where the run was judged, what is missing, and what is damaged."""
+"""What the page says first: the rate, the gate's verdict where the run was judged, what is missing, what is damaged."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pytest_vla.gate.read import gate_lines, judge_run
-from pytest_vla.gate.table import cells_of, headline, remarks
-from pytest_vla.gate.verdict import GateError
-from pytest_vla.report.runfile import Run
-from pytest_vla.suite import SuiteError, get_suite
+from pytest_vla.gate.evidence import GateError
+from pytest_vla.gate.judge import judge_run
+from pytest_vla.gate.printing import cells_of, headline, remarks
+from pytest_vla.report.html.page import Page
+from pytest_vla.report.html.provenance import Facts, facts
+from pytest_vla.report.html.success import Rate
+from pytest_vla.report.html.success import headline as rate_of
+from pytest_vla.report.summary import objection_lines
+from pytest_vla.run import Run, Tally
 
-DEFAULT_EPISODES = 10
+SHOWN_FACTS = ("digest", "identity", "made", "suites", "commit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +30,83 @@ class VerdictView:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """What is not in a run file that should be."""
+class Overview:
+    """The first thing a person reads."""
 
+    policy: str
+    rate: Rate
+    perturbed: int
+    """Perturbed episodes, which the rate is not about."""
+    hunts: int
+    verdict: VerdictView | None
+    facts: Facts
+    compared_with: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What is not in a run file that should be, or not as it should be."""
+
+    side: str = ""
     episodes: int = 0
-    planned: int | None = None
+    planned: int = 0
     ended: bool = True
     cells: list[str] = field(default_factory=list)
-    damaged: list[tuple[int, str]] = field(default_factory=list)
+    hunts: int = 0
+    objections: list[str] = field(default_factory=list)
+    damaged: tuple[tuple[int, str], ...] = ()
+
+
+def overview(page: Page) -> Overview:
+    run, other = page.run, page.other
+    perturbed = run.once.of_cells(lambda cell: bool(cell.perturbation))
+    unperturbed = len(run.once) - len(perturbed)
+    return Overview(
+        run.policy.text,
+        Rate(rate_of(run.once) if len(run) else Tally()),
+        len(perturbed) if unperturbed else 0,
+        len(run.hunts),
+        page.verdict,
+        [(name, value) for name, value in facts(run) if name in SHOWN_FACTS],
+        other.policy.text if other is not None else "",
+    )
+
+
+def gate_view(page: Page) -> VerdictView | None:
+    """The comparisons behind the verdict."""
+    return page.verdict if page.verdict is not None and (page.verdict.rows or page.verdict.remarks) else None
+
+
+def warnings_view(page: Page) -> list[Missing] | None:
+    """What a reader must know before any number; None where everything is there."""
+    names = ("This run", "The other run") if page.other is not None else ("",)
+    found = [missing(side.run, name) for side, name in zip(page.sides, names, strict=True)]
+    return [each for each in found if each != Missing(each.side, planned=each.planned)] or None
+
+
+def missing(run: Run, side: str = "") -> Missing:
+    """How far a run came: planned and finished episodes, the cells that lack some, and lines that cannot be read."""
+    completeness = run.completeness(gated=False)
+    done = run.once.tallies()
+    lacking = {cell: count for cell, count in completeness.missing.counts().items() if count}
+    here = {cell: done[cell].measured + done[cell].errors if cell in done else 0 for cell in lacking}
+    return Missing(
+        side,
+        max(0, completeness.planned - completeness.done) if run.plan is not None else 0,
+        completeness.planned,
+        run.ended,
+        [f"{cell}: {here[cell]} of {here[cell] + count}" for cell, count in lacking.items()],
+        len(completeness.hunts),
+        objection_lines(run),
+        run.damaged,
+    )
 
 
 def verdict_of(run: Run, other: Run | None = None) -> VerdictView | None:
     """The gate's verdict once more, from the rules in the run file; None for a run without a gate."""
-    if not gate_lines(run):
+    if not run.of_type("gate"):
         return None
-    own = (run.provenance.get("options") or {}).get("baseline")
+    own = run.options.get("baseline")
     elsewhere = other.path if other is not None and own is not None and not Path(own).exists() else None
     try:
         judgement = judge_run(run, elsewhere)
@@ -55,29 +120,3 @@ def verdict_of(run: Run, other: Run | None = None) -> VerdictView | None:
         [(str(row.verdict), cells_of(row, confidence)) for row in judgement.rows],
         remarks(judgement),
     )
-
-
-def missing(run: Run) -> Missing:
-    """How far a run came: planned and finished episodes, the cells that lack some, and lines that cannot be read."""
-    lacking = run.plan - len(run.episodes) if run.plan is not None else 0
-    cells = _cells(run) if lacking > 0 else []
-    return Missing(max(0, lacking), run.plan, run.ended, cells, run.damaged)
-
-
-def _cells(run: Run) -> list[str]:
-    """Cells with fewer episodes than were planned, where the options of the run explain its plan."""
-    options = run.provenance.get("options") or {}
-    done = Counter((r["suite"], r["task"], r["partition"]) for r in run.episodes if not r.get("perturbation"))
-    names = list(options.get("suite") or dict.fromkeys(cell[0] for cell in done))
-    try:
-        planned = [
-            (name, task, partition)
-            for name in names
-            for task, partition in get_suite(name).select(options.get("task") or (), options.get("partition") or ())
-        ]
-    except SuiteError:
-        return []
-    count = int(options.get("episodes") or DEFAULT_EPISODES) * max(1, int(options.get("repeat") or 1))
-    if count * len(planned) != run.plan:
-        return []
-    return [f"{'/'.join(cell)}: {done[cell]} of {count}" for cell in planned if done[cell] < count]

@@ -88,6 +88,7 @@ function facts(episode, detail) {
   const rows = [
     ["outcome", make("span", { class: `outcome ${episode.outcome}` }, episode.outcome)],
     ["reason", words(episode.reason)],
+    ["test", episode.outcome === "solved" && episode.test === "failed" ? `failed: ${episode.objection}` : ""],
     ["perturbation", episode.perturbation],
     ["progress", episode.progress === null ? "" : percent(episode.progress)],
     ["steps", String(episode.steps)],

@@ -22,22 +22,25 @@ function update() {
   else view.show(episode);
 }
 
-// The rate of what is shown, with its interval.
+// The rate of what is shown, with its interval. A repeat is no second measurement, and of a list that does not hold all
+// episodes there is no rate.
 function tell(rows) {
-  let [solved, errors] = [0, 0];
+  let [solved, measured, errors] = [0, 0, 0];
   for (const row of rows) {
+    if (RUN.columns.repeat[row]) continue;
     const outcome = word(RUN, "outcome", row);
     solved += outcome === "solved";
+    measured += outcome !== "error";
     errors += outcome === "error";
   }
-  const measured = rows.length - errors;
+  const whole = RUN.size === RUN.total;
   const count = document.getElementById("count");
-  count.replaceChildren(make("strong", {}, rows.length.toLocaleString("en")), ` of ${RUN.size.toLocaleString("en")} episodes`);
-  if (measured) {
+  count.replaceChildren(make("strong", {}, rows.length.toLocaleString("en")), ` of ${RUN.size.toLocaleString("en")} ${whole ? "" : "listed "}episodes`);
+  if (measured && whole) {
     const [low, high] = wilson(solved, measured);
     count.append(`: ${solved} of ${measured} solved, ${percent(solved / measured)} [${Math.round(100 * low)}, ${Math.round(100 * high)}]`);
   }
-  if (errors) count.append(`, ${errors} errors`);
+  if (errors && whole) count.append(`, ${errors} errors`);
 }
 
 // A number that was chosen leads to its episodes.

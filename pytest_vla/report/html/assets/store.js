@@ -2,20 +2,12 @@
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const WORDS = DATA.words;
-const WORD_FIELDS = ["suite", "task", "partition", "perturbation", "outcome", "reason", "instruction", "message", "version"];
+const WORD_FIELDS = new Set(DATA.word_fields);
 
-function makeRun({ label, path, policy, columns, details, films }) {
-  const size = columns.index.length;
-  const ids = new Array(size);
-  const rows = new Map();
-  for (let row = 0; row < size; row++) {
-    const change = WORDS[columns.perturbation[row]];
-    const repeat = columns.repeat[row];
-    ids[row] = `${WORDS[columns.suite[row]]}/${WORDS[columns.task[row]]}-${WORDS[columns.partition[row]]}` +
-      `-${String(columns.index[row]).padStart(2, "0")}${change ? `-${change}` : ""}${repeat ? `-r${repeat}` : ""}`;
-    rows.set(ids[row], row);
-  }
-  return { label, path, policy, columns, size, ids, rows, details: new Set(details), films: new Set(films) };
+function makeRun({ label, path, policy, total, columns, flips, details, films }) {
+  const ids = columns.id;
+  const rows = new Map(ids.map((id, row) => [id, row]));
+  return { label, path, policy, total, columns, size: ids.length, ids, rows, flips: flips.map((code) => WORDS[code]), details: new Set(details), films: new Set(films) };
 }
 
 const RUNS = DATA.runs.map(makeRun);
@@ -24,9 +16,9 @@ const [RUN, OTHER] = RUNS;
 const word = (run, field, row) => WORDS[run.columns[field][row]];
 
 function episodeAt(run, row) {
-  const episode = { id: run.ids[row], row };
+  const episode = { row };
   for (const [name, column] of Object.entries(run.columns)) {
-    episode[name] = WORD_FIELDS.includes(name) ? WORDS[column[row]] : column[row];
+    episode[name] = WORD_FIELDS.has(name) ? WORDS[column[row]] : column[row];
   }
   return episode;
 }
@@ -50,20 +42,5 @@ function mediaAddress(name) {
   return blobs.get(name);
 }
 
-// What became of an episode between the other run and this one.
-function makeFlips() {
-  const flips = new Array(RUN.size).fill("");
-  if (!OTHER) return flips;
-  for (let row = 0; row < RUN.size; row++) {
-    const before = OTHER.rows.get(RUN.ids[row]);
-    if (before === undefined) { flips[row] = "only here"; continue; }
-    const [old, now] = [word(OTHER, "outcome", before), word(RUN, "outcome", row)];
-    if (old === now) flips[row] = "same";
-    else if (old === "error" || now === "error") flips[row] = "error";
-    else if (OTHER.columns.initial_digest[before] !== RUN.columns.initial_digest[row]) flips[row] = "other scene";
-    else flips[row] = now === "solved" ? "gained" : "lost";
-  }
-  return flips;
-}
-
-const FLIPS = makeFlips();
+// What became of each episode since the other run.
+const FLIPS = OTHER ? RUN.flips : new Array(RUN.size).fill("");

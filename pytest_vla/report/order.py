@@ -1,0 +1,39 @@
+"""The order of a report: as the suites list their cells, not as episodes happened to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from pytest_vla.episode import Cell
+from pytest_vla.run import Run, Tally
+from pytest_vla.suite import SuiteError, get_suite
+
+
+def suite_order(cells: Iterable[Cell]) -> list[Cell]:
+    """The order the suites list their cells in; by name where a suite is not installed here."""
+    cells = list(cells)
+    places = {suite: _places(suite) for suite in {cell.suite for cell in cells}}
+
+    def place(cell: Cell) -> tuple[str, int, Cell]:
+        return (cell.suite, places[cell.suite].get((cell.task, cell.partition), 0), cell)
+
+    return sorted(cells, key=place)
+
+
+def ordered(tallies: Mapping[Cell, Tally]) -> dict[Cell, Tally]:
+    """The same tallies in that order."""
+    return {cell: tallies[cell] for cell in suite_order(tallies)}
+
+
+def in_suite_order(run: Run) -> Run:
+    """The same run with its rows in that order."""
+    order = suite_order(run.table.cells)
+    return run if order == list(run.table.cells) else replace(run, table=run.table.arranged(order))
+
+
+def _places(suite: str) -> dict[tuple[str, str], int]:
+    try:
+        return {cell: number for number, cell in enumerate(get_suite(suite).cells())}
+    except SuiteError:
+        return {}

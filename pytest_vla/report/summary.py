@@ -1,0 +1,184 @@
+"""What a person sees after a run: every rate with its interval and its number of episodes, and what is not in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pytest_vla.episode import Cell
+from pytest_vla.options import shown_path
+from pytest_vla.report.order import ordered, suite_order
+from pytest_vla.run import Run, Table, replay_command, sum_by
+from pytest_vla.run.table import UNSOLVED
+
+if TYPE_CHECKING:
+    import pytest
+
+LOG_WIDTH = 160
+NAMED_OBJECTIONS = 5
+TABLE_HEADER = ("suite/task", "partition", "success", "95% CI", "n", "errors")
+
+Row = tuple[str, ...]
+
+
+def write_summary(
+    reporter: pytest.TerminalReporter, run: Run, *, skipped: Mapping[str, int] | None = None, speed: float | None
+) -> None:
+    """Print what a person wants to know after a run; `skipped` counts by reason what its file does not know of."""
+    lines = [f"skipped {count}: {reason}" for reason, count in (skipped or {}).items()] + _skipped(run)
+    if not len(run) and not lines:
+        return
+    reporter.section("vla results")
+    for line in lines:
+        reporter.line(line, yellow=True)
+    if not len(run):
+        return
+    writer = reporter._tw
+    width = writer.fullwidth if reporter.isatty else LOG_WIDTH
+    for line in summary_lines(run, speed=speed, width=width, color=bool(writer.hasmarkup)):
+        reporter.line(line)
+
+
+def describe_run(run: Run) -> str:
+    """A run read back from its file, as `pytest-vla show` prints it: also what is damaged."""
+    lines = [f"policy {run.policy}, made {run.provenance.get('created')}"]
+    lines += [f"line {number} is damaged and left out: {problem}" for number, problem in run.damaged]
+    lines += _skipped(run)
+    if not len(run):
+        return "\n".join([*lines, *_incomplete(run), "no episode was finished"])
+    return "\n".join([*lines, "", *summary_lines(run)])
+
+
+def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDTH, color: bool = False) -> list[str]:
+    """The whole summary of a run as text; a repeated episode is not a second one."""
+    table = run.once
+    tally = table.tally()
+    lines = render_table(summary_rows(table), partition_rows(table), width, color).splitlines()
+    if any(cell.perturbation for cell in table.cells):
+        from pytest_vla.perturb.summary import perturbation_lines
+
+        lines += perturbation_lines(table)
+    pace = f", {speed:.2f} episodes/s" if speed else ""
+    lines += ["", f"{tally.solved} of {tally.measured} episodes solved, {tally.errors} errors{pace}"]
+    for outcome, title in (("error", "errors"), ("unsolved", "unsolved")):
+        reasons = table.reason_counts(outcome)
+        if reasons:
+            lines.append(f"{title}: " + ", ".join(f"{count} {reason}" for reason, count in reasons.items()))
+    lines += [*objection_lines(run), *_not_needed(run), *_incomplete(run), *_unverified(run)]
+    run_file = shown_path(run.path)
+    lines += [f"run file: {run_file}", *_first_unsolved(table, run_file)]
+    return [line.rstrip() for line in lines]
+
+
+def summary_rows(table: Table) -> list[Row]:
+    """One row of the table per cell, in the order of the suites."""
+    tallies = ordered(table.tallies())
+    return [(f"{cell.suite}/{cell.task}", _level(cell), *tally.texts()) for cell, tally in tallies.items()]
+
+
+def partition_rows(table: Table) -> list[Row]:
+    """One row per suite and partition, pooled over its tasks."""
+    pooled = sum_by(ordered(table.tallies()), lambda cell: (cell.suite, _level(cell)))
+    return [(suite, level, *tally.texts()) for (suite, level), tally in pooled.items()]
+
+
+def _level(cell: Cell) -> str:
+    return f"{cell.partition} {cell.perturbation}".rstrip()
+
+
+def objection_lines(run: Run) -> list[str]:
+    """Tests that failed for reasons of their own, which no rate shows."""
+    lines = []
+    rows = run.table.objected.nonzero()[0].tolist()
+    if rows:
+        whose = "its episode was" if len(rows) == 1 else "their episodes were"
+        lines.append(f"{_counted(len(rows), 'test')} failed although {whose} solved:")
+        for record in run.records(rows[:NAMED_OBJECTIONS]):
+            lines.append(f"  {record.nodeid or record.key}: {_last_line(record.objection)}")
+        lines += _more(len(rows))
+    if run.failures:
+        lines.append(f"{_counted(len(run.failures), 'failure')} that no episode explains:")
+        for failure in run.failures[:NAMED_OBJECTIONS]:
+            lines.append(f"  {failure.nodeid} ({failure.when}): {_last_line(failure.message)}")
+        lines += _more(len(run.failures))
+    return lines
+
+
+def _more(count: int) -> list[str]:
+    return [f"  and {count - NAMED_OBJECTIONS} more"] * (count > NAMED_OBJECTIONS)
+
+
+def _skipped(run: Run) -> list[str]:
+    """What could not run here."""
+    return [f"skipped {len(each.keys)}: {each.message}" for each in run.unrun if each.why == "unavailable"]
+
+
+def _not_needed(run: Run) -> list[str]:
+    """What need not run any more."""
+    spared = [each for each in run.unrun if each.why != "unavailable"]
+    return [f"not run: {_counted(len(each.keys), 'episode')}, {each.message or each.why}" for each in spared]
+
+
+def _incomplete(run: Run) -> list[str]:
+    completeness = run.completeness(gated=False)
+    return [] if completeness.finished else [f"{completeness}; go on with --vla-resume"]
+
+
+def _unverified(run: Run) -> list[str]:
+    if run.policy.verified is not False:
+        return []
+    return [f"unverified: what answers behind policy '{run.policy.text}' may change without its digest changing"]
+
+
+def _first_unsolved(table: Table, run_file: str) -> list[str]:
+    unsolved = table.where(table.outcome == UNSOLVED)
+    if not len(unsolved):
+        return []
+    first = unsolved.arranged(suite_order(unsolved.cells)).key(0)
+    return [f"replay the first unsolved episode: {replay_command(run_file, first)}"]
+
+
+def _last_line(text: str) -> str:
+    """Of a traceback, what went wrong."""
+    return (text.strip().splitlines() or [""])[-1].strip()
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def render_table(rows: Sequence[Row], totals: Sequence[Row], width: int, color: bool) -> str:
+    """The rows as text of at most `width` columns where that is possible."""
+    from io import StringIO
+
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    fold = max(28, width // 3)
+    rows, totals = ([(row[0], _folded(row[1], fold), *row[2:]) for row in block] for block in (rows, totals))
+    for number, title in enumerate(TABLE_HEADER):
+        numbers = number >= 2  # in a narrow window names are cut, numbers never
+        longest = max(len(row[number]) for row in [(title,) * 6, *rows, *totals])
+        table.add_column(
+            title, no_wrap=True, justify="right" if numbers else "left", min_width=longest if numbers else None
+        )
+    for row in rows:
+        table.add_row(*row)
+    if len(rows) > 1:
+        table.add_section()
+        for row in totals:
+            table.add_row(*row, style="bold")
+    console = Console(
+        file=StringIO(), width=max(width, 80), force_terminal=color, color_system="standard" if color else None
+    )
+    console.print(table)
+    return console.file.getvalue().rstrip("\n")  # type: ignore[attr-defined, no-any-return]
+
+
+def _folded(name: str, width: int) -> str:
+    """A partition with many axes off neutral, in lines that leave room for the numbers."""
+    from textwrap import wrap
+
+    return name if len(name) <= width else "\n".join(wrap(name.replace(",", ", "), width, break_long_words=False))
