@@ -21,21 +21,21 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "episode": (("episode",), ()),
     "run": (("run",), ("episode",)),
     "policies": (("policies",), ("episode",)),
-    "perturb": (("perturb",), ("episode", "run")),
+    "perturb": (("perturb",), ("run",)),
     "suite": (("suite", "benchmark"), ("episode", "perturb", "policies")),
     "rollout": (("rollout",), ("episode", "perturb", "policies", "suite")),
     "options": (("options", "command_line", "command"), ("policies",)),
     "sim": (("sim",), ()),
-    "kit": (("kit",), ("episode", "options", "perturb", "policies", "sim", "suite")),
-    "inference": (("inference",), ("episode", "options", "policies", "rollout", "suite")),
+    "kit": (("kit",), ("episode", "perturb", "policies", "sim", "suite")),
+    "inference": (("inference",), ("episode", "options", "policies", "suite")),
     "testing": (("testing",), ("episode", "policies", "rollout", "suite")),
     "messages": (("messages",), ("episode", "run")),
-    "train": (("train",), ("episode", "inference", "messages", "options", "policies", "rollout", "suite")),
+    "train": (("train",), ("inference", "messages", "options", "policies", "rollout", "suite")),
     "gate": (("gate",), ("episode", "options", "run", "suite")),
     "replay": (("replay",), ("episode", "inference", "policies", "rollout", "run", "suite")),
     "report": (
         ("report",),
-        ("episode", "gate", "inference", "options", "perturb", "policies", "replay", "rollout", "run", "suite"),
+        ("episode", "gate", "inference", "options", "perturb", "replay", "rollout", "run", "suite"),
     ),
     "execution": (
         ("execution",),
@@ -48,7 +48,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "plugin": (("plugin", "session", "collection"), ("*",)),
     "cli": (("cli",), ("*",)),
     "suites": (("suites",), ("episode", "kit", "perturb", "policies", "sim", "suite")),
-    "suites' policies": (("suites.policy",), ("episode", "policies", "suites", "suite", "train", "inference")),
+    "suites' policies": (("suites.policy",), ("policies", "suites", "train")),
 }
 
 
@@ -65,15 +65,15 @@ def imports() -> Iterator[tuple[str, str, str]]:
     """Every import between rooms as (from, to, place). Those of annotations do not count: no code runs on them."""
     for folder, package in (("pytest_vla", "pytest_vla"), ("suites", "pytest_vla.suites")):
         for path in sorted((REPOSITORY / folder).rglob("*.py")):
-            module = ".".join([package, *path.relative_to(REPOSITORY / folder).with_suffix("").parts])
-            room = room_of(module.removesuffix(".__init__"))
-            for name, line in _imported(path):
+            parts = [*package.split("."), *path.relative_to(REPOSITORY / folder).with_suffix("").parts]
+            room = room_of(".".join(parts).removesuffix(".__init__"))
+            for name, line in _imported(path, parts[:-1]):
                 other = room_of(name)
                 if room is not None and other is not None and other != room:
                     yield room, other, f"{path.relative_to(REPOSITORY)}:{line}"
 
 
-def _imported(path: Path) -> Iterator[tuple[str, int]]:
+def _imported(path: Path, package: list[str]) -> Iterator[tuple[str, int]]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     only_types = {
         id(inner)
@@ -86,7 +86,9 @@ def _imported(path: Path) -> Iterator[tuple[str, int]]:
             continue
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield ".".join([*package[: len(package) - node.level + 1], *filter(None, [node.module])]), node.lineno
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
             if node.module == "pytest_vla":  # a name of the package may be a room
                 yield from ((f"pytest_vla.{alias.name}", node.lineno) for alias in node.names if _is_room(alias.name))
             else:

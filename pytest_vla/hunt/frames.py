@@ -62,7 +62,7 @@ def first_observation(suite: Suite, env: gymnasium.Env[Any, Any], episode: Episo
 
 def _picture(sides: Mapping[str, Mapping[str, Any]]) -> Image:
     """Three rows: titles, cameras below each other, instructions."""
-    from pytest_vla.report.frames import FAINT, INK, in_a_column, in_a_row, picture_of
+    from pytest_vla.pictures import FAINT, INK, in_a_column, in_a_row, picture_of
 
     cameras = [in_a_column([picture_of(image) for image in seen["images"].values()], GAP_PX) for seen in sides.values()]
     width = max(COLUMN_PX, *(picture.width for picture in cameras))
@@ -77,7 +77,7 @@ def _picture(sides: Mapping[str, Mapping[str, Any]]) -> Image:
 def _words(text: str, width: int, ink: tuple[int, int, int]) -> Image:
     from PIL import Image, ImageDraw
 
-    from pytest_vla.report.frames import PAPER, font, wrap
+    from pytest_vla.pictures import PAPER, font, wrap
 
     margin, line_px = LETTER_PX // 2, round(1.35 * LETTER_PX)
     lines = wrap(text, width - 2 * margin, font(LETTER_PX))
@@ -90,7 +90,7 @@ def _words(text: str, width: int, ink: tuple[int, int, int]) -> Image:
 def _widened(picture: Image, width: int) -> Image:
     from PIL import Image
 
-    from pytest_vla.report.frames import PAPER
+    from pytest_vla.pictures import PAPER
 
     sheet = Image.new("RGB", (width, picture.height), PAPER)
     sheet.paste(picture, (0, 0))
