@@ -140,7 +140,9 @@ class Session:
         run = read_run(path)
         difference = run.policy.difference(self.identity)
         if difference:
-            raise RunFileError(f"cannot resume '{path}': {difference}. Use the same policy, or another --vla-run-dir")
+            raise RunFileError(
+                f"cannot resume '{path}': it was made with {difference}. Use the same policy, or another --vla-run-dir"
+            )
         for number, source in {*zip(run.table.cell.tolist(), run.table.source.tolist(), strict=True)}:
             name, version = run.table.cells[number].suite, run.table.sources[source].version
             if name in suite_names() and get_suite(name).version != version:
@@ -241,14 +243,14 @@ class Session:
         if self.service is not None:
             self._inference = statistics(self.service, self._transport_s)
             self.writer.write(self._inference)
-        clean = session.exitstatus in CLEAN
-        if clean and not self.usage_error:
-            speed = self.live.speed() or 0.0
-            self.writer.write({"type": "end", "episodes_per_second": round(speed, 3)})
         self.run = read_run(self.writer.path)
-        judgement = self.gate.judge(self.run) if self.gate is not None and clean and not self.usage_error else None
+        clean = session.exitstatus in CLEAN and not self.usage_error
+        judgement = self.gate.judge(self.run) if self.gate is not None and clean else None
         if judgement is not None:
             self.writer.write(judgement.to_record())
+        if clean:
+            speed = round(self.live.speed() or 0.0, 3)
+            self.writer.write({"type": "end", "episodes": len(self.run), "episodes_per_second": speed})
         self.writer.close()
         session.exitstatus = Ending(
             status=session.exitstatus,

@@ -48,7 +48,9 @@ def read_baseline(run: str | Path) -> Table:
         raise GateError(f"the baseline '{path}' is empty: it has no measured episode. Make it again")
     complete = baseline.completeness(gated=False)
     if not complete.finished:
-        raise GateError(f"the baseline '{path}' was not finished ({complete}): add --vla-resume")
+        raise GateError(
+            f"the baseline '{path}' was not finished ({complete.done} of {complete.planned} episodes): add --vla-resume"
+        )
     return baseline.once
 
 

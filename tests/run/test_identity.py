@@ -21,8 +21,8 @@ def test_other_content_or_another_way_of_asking_is_another_policy(change):
 
 
 def test_the_difference_says_what_it_is():
-    assert "horizon 4, and with 1" in ONE.difference(replace(ONE, horizon=1))
-    assert "deterministic batch none, and with 8" in ONE.difference(replace(ONE, batch=8))
+    assert "horizon 4, this is at 1" in ONE.difference(replace(ONE, horizon=1))
+    assert "deterministic batch none, this is at 8" in ONE.difference(replace(ONE, batch=8))
     assert "sha256:2" in ONE.difference(replace(ONE, digest="sha256:2"))
 
 
