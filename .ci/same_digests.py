@@ -2,9 +2,11 @@
 
 import sys
 
-from pytest_vla.report.runfile import key_of, read_run
+from pytest_vla.run import read_run
 
-first, second = ({key_of(r): (r["outcome"], r["digest"]) for r in read_run(path).episodes} for path in sys.argv[1:])
+first, second = (
+    {record.key: (record.outcome, record.result.digest) for record in read_run(path).records()} for path in sys.argv[1:]
+)
 different = [key for key in first if first[key] != second.get(key)]
 print(f"{len(first) - len(different)} of {len(first)} episodes have the same digest")
 sys.exit(bool(different or not first))

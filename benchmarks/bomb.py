@@ -14,12 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from pytest_vla.suites.bomb import rig
 from pytest_vla.suites.bomb.cameras import IMAGE_PX
 from pytest_vla.suites.bomb.env import BombEnv
-from pytest_vla.suites.bomb.world_mujoco import STEPS_PER_RAMP, MujocoTable
 
 import pytest_vla as vla
+from pytest_vla.kit.mujoco_table import STEPS_PER_RAMP, MujocoTable
 from pytest_vla.sim.mujoco import MujocoStage, backend, load_mujoco
 from pytest_vla.sim.mujoco.stage import GlPainter
 
@@ -128,11 +127,9 @@ def control_signals(table: MujocoTable, actions: list[Any]) -> list[list[Any]]:
     """What each action sends to the actuators, ramp by ramp."""
     point, signals = table._set_point, []
     for action in actions:
-        ramp = []
-        for _ in range(rig.RAMP_HZ // rig.CONTROL_HZ):
-            point = rig.ramp(point, rig.limited(action), 1 / rig.RAMP_HZ)
-            ramp.append([*point[:3], point[3] / 2])
-        signals.append(ramp)
+        points = list(table.gantry.ramps(point, action))
+        signals.append([[*point[:3], point[3] / 2] for point in points])
+        point = points[-1]
     return signals
 
 

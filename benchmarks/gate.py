@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from pytest_vla.gate import exact, planning, sequential
-from pytest_vla.gate.verdict import Bounds, holm
+from pytest_vla.gate.evidence import Bounds, holm
 
 ALPHA = 0.05
 RATES = (0.05, 0.2, 0.5, 0.8, 0.95)

@@ -1,108 +1,122 @@
-"""The `pytest-vla` command: what one does after a run, all of it from the run file."""
+"""The `pytest-vla` command: what one does before and after a run, each command a row of its room's table."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
+
+import pytest
 
 from pytest_vla._version import __version__
-from pytest_vla.gate.commands import add_commands
-from pytest_vla.gate.verdict import GateError
+from pytest_vla.command import PURPOSES, RUN_HELP, Command, only, share, whole
+from pytest_vla.gate.commands import COMMANDS as GATE_COMMANDS
+from pytest_vla.gate.evidence import GateError
+from pytest_vla.inference.commands import COMMANDS as INFERENCE_COMMANDS
 from pytest_vla.policies.base import PolicyError
-from pytest_vla.report.commands import add_report_commands
-from pytest_vla.report.runfile import RunFileError
+from pytest_vla.report.commands import COMMANDS as REPORT_COMMANDS
+from pytest_vla.run import RunFileError
+from pytest_vla.suggest import unknown
 from pytest_vla.suite import SuiteError
-from pytest_vla.train.commands import add_train_commands
+from pytest_vla.train.commands import COMMANDS as TRAIN_COMMANDS
 from pytest_vla.train.errors import DatasetError, TrainError
+
+BAD_INPUT = (pytest.UsageError, RunFileError, SuiteError, PolicyError, GateError, DatasetError, TrainError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one subcommand; whatever is wrong with its input is one line on standard error and exit code 2."""
-    options = _parser().parse_args(arguments)
+    """Run one command; whatever is wrong with its input is one line on standard error and exit code 4, as in pytest."""
+    typed = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        return int(options.run(options))
-    except (RunFileError, SuiteError, PolicyError, GateError, DatasetError, TrainError) as error:
+        command = _command(typed)
+        return command.run(_parser(command).parse_args(typed[1:]))
+    except BAD_INPUT as error:
         print(f"pytest-vla: {error}", file=sys.stderr)
-        return 2
+        return pytest.ExitCode.USAGE_ERROR
+    except OSError as error:
+        if error.filename is None:  # not a file that was named
+            raise
+        print(f"pytest-vla: {error.filename}: {error.strerror}", file=sys.stderr)
+        return pytest.ExitCode.USAGE_ERROR
+    except KeyboardInterrupt as interrupt:
+        print(f"interrupted: {interrupt}" if str(interrupt) else "interrupted", file=sys.stderr)
+        return pytest.ExitCode.INTERRUPTED
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pytest-vla", description=__doc__)
+class _Parser(argparse.ArgumentParser):
+    """Argparse whose errors are ours: one line, exit code 4."""
+
+    def error(self, message: str) -> NoReturn:
+        raise pytest.UsageError(f"{message} (see {self.prog} --help)")
+
+
+def _command(typed: list[str]) -> Command:
+    """The command that was named; `--help` and `--version` answer and end here."""
+    commands = {command.name: command for command in COMMANDS}
+    if typed and typed[0] in commands:
+        return commands[typed[0]]
+    if typed and not typed[0].startswith("-"):
+        raise pytest.UsageError(unknown("command", typed[0], list(commands)))
+    parser = _Parser(
+        prog="pytest-vla",
+        usage="%(prog)s COMMAND ...",
+        description="What one does before and after a run.",
+        epilog=_overview(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"pytest-vla {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.parse_args(typed)
+    raise pytest.UsageError(f"name a command\n\n{parser.format_help().rstrip()}")
 
-    show = commands.add_parser("show", help="print the table of a run")
-    show.add_argument("run_file", type=Path, metavar="RUN", help="a run folder or its run.jsonl")
-    show.set_defaults(run=_show)
 
-    replay = commands.add_parser("replay", help="run one episode of a run again and compare its digest")
-    replay.add_argument("run_file", type=Path, metavar="RUN", help="a run folder or its run.jsonl")
-    replay.add_argument("episode", metavar="NODEID", help="a pytest node id, or SUITE/TASK-PARTITION-INDEX")
-    replay.add_argument("--policy", metavar="SPEC", help="another policy than the run's own")
-    replay.set_defaults(run=_replay)
-
-    merge = commands.add_parser("merge", help="one run file of several runs of the same policy")
-    merge.add_argument("runs", type=Path, nargs="+", metavar="RUN")
-    merge.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="where run.jsonl goes")
-    merge.set_defaults(run=_merge)
-
-    add_commands(commands)
-    add_report_commands(commands)
-
-    suites = commands.add_parser("suites", help="list the suites, tasks and partitions that can be run")
-    suites.add_argument("names", nargs="*", metavar="SUITE")
-    suites.set_defaults(run=_suites)
-    _add_inference_commands(commands)
-    add_train_commands(commands)
+def _parser(command: Command) -> _Parser:
+    about = command.description or f"{command.help[0].upper()}{command.help[1:]}."
+    parser = _Parser(prog=f"pytest-vla {command.name}", description=about, allow_abbrev=False)
+    command.add_arguments(parser)
     return parser
 
 
-def _add_inference_commands(commands: Any) -> None:
-    serve = commands.add_parser("serve", help="offer a policy to vla-eval and openpi clients")
-    serve.add_argument("policy", metavar="POLICY", help="what --vla-policy takes")
-    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    serve.add_argument("--port", type=int, default=8000, help="0 picks a free one (default: %(default)s)")
-    serve.add_argument("--device", default="cpu", help="where the model goes (default: %(default)s)")
-    serve.add_argument("--batch", type=int, default=32, metavar="N", help="largest batch (default: %(default)s)")
-    serve.add_argument("--horizon", type=int, metavar="N", help="actions to execute of each chunk (default: all)")
-    serve.add_argument("--protocol", choices=("auto", "vla-eval", "openpi"), default="auto", help="who may connect")
-    serve.add_argument("--map", action="append", default=[], metavar="OURS=THEIRS", help="images.front=images.top, ...")
-    serve.set_defaults(run=_serve)
-
-    tune = commands.add_parser("tune", help="measure the policy's supply of actions and the simulators' demand")
-    tune.add_argument("policy", metavar="POLICY", help="what --vla-policy takes")
-    tune.add_argument("--suite", required=True, metavar="NAME", help="whose observations to use")
-    tune.add_argument("--device", default="cpu", help="where the model goes (default: %(default)s)")
-    tune.add_argument("-n", "--simulators", type=int, default=4, metavar="N", help="up to N (default: %(default)s)")
-    tune.set_defaults(run=_tune)
+def _overview() -> str:
+    """The commands by what a person wants."""
+    width = max(len(command.name) for command in COMMANDS)
+    blocks = []
+    for purpose in PURPOSES:
+        rows = [f"  {row.name:<{width}}  {row.help}" for row in COMMANDS if row.purpose == purpose]
+        blocks.append("\n".join([f"{purpose}:", *rows]))
+    return "\n\n".join([*blocks, "pytest-vla COMMAND --help says more."])
 
 
-def _serve(options: argparse.Namespace) -> int:
-    from pytest_vla.inference.serve import ServeOptions, run_server
-    from pytest_vla.policies.websocket import TOKEN_VARIABLE
-
-    names = dict(text.partition("=")[::2] for text in options.map)
-    served = ServeOptions(
-        host=options.host,
-        port=options.port,
-        token=os.environ.get(TOKEN_VARIABLE, ""),
-        protocol=options.protocol,
-        batch=options.batch,
-        horizon=options.horizon,
-        names=names,
-    )
-    return run_server(options.policy, served, options.device)
+def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_file", type=Path, metavar="RUN", help=RUN_HELP)
 
 
-def _tune(options: argparse.Namespace) -> int:
-    from pytest_vla.inference.demand import tune
+def _replay_arguments(parser: argparse.ArgumentParser) -> None:
+    _run_arguments(parser)
+    parser.add_argument("episode", metavar="NODEID", help="a pytest node id, or SUITE/TASK-PARTITION-INDEX")
+    share(parser, "policy", help="another policy than the run's own")
 
-    print(tune(options.policy, options.suite, options.device, options.simulators))
-    return 0
+
+def _merge_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="where run.jsonl goes")
+
+
+def _suites_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="SUITE", help="only these (default: all)")
+
+
+def _new_suite_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="of the suite and of its folder")
+
+
+def _sheet_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("out", type=Path, metavar="OUT.png", help="the picture to write")
+    share(parser, "suite", required=True, metavar="NAME", help="whose axes to draw")
+    share(parser, "task", metavar="NAME", help="in which task (default: the suite's first)")
+    parser.add_argument("--camera", metavar="NAME", help="seen by which camera (default: the suite's first)")
+    parser.add_argument("--index", type=whole(), default=0, metavar="N", help="which episode (default: %(default)s)")
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -122,16 +136,28 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _merge(options: argparse.Namespace) -> int:
-    from pytest_vla.report.runfile import FILE_NAME, merge_runs, read_run, write_run
+    from pytest_vla.run import FILE_NAME, read_run
+    from pytest_vla.run.merge import merge_runs
 
     runs = [read_run(path) for path in options.runs]
     for run in runs:
         for number, problem in run.damaged:
             print(f"pytest-vla: {run.path}:{number} is damaged and left out ({problem})", file=sys.stderr)
-    first, episodes = merge_runs(runs)
     path = options.output if options.output.suffix == ".jsonl" else options.output / FILE_NAME
-    write_run(path, first, episodes)
-    print(f"{len(episodes)} episodes of {len(runs)} runs in {path}")
+    count = merge_runs(runs, path)
+    print(f"{count} episodes of {len(runs)} runs in {path}")
+    complete = read_run(path).completeness(gated=True)
+    if not complete.finished:
+        print(f"pytest-vla: {complete}; a gate will not pass it", file=sys.stderr)
+    return 0
+
+
+def _new_suite(options: argparse.Namespace) -> int:
+    from pytest_vla.kit.new_suite import write_skeleton
+
+    for path in write_skeleton(options.name, Path.cwd()):
+        print(path.relative_to(Path.cwd()))
+    print(f"run it: pytest {options.name} --vla-policy=oracle")
     return 0
 
 
@@ -145,6 +171,44 @@ def _suites(options: argparse.Namespace) -> int:
         for task in suite.tasks():
             print(f"  {task}: {', '.join(partition for name, partition in suite.cells() if name == task)}")
     return 0
+
+
+def _sheet(options: argparse.Namespace) -> int:
+    from pytest_vla.perturb.sheet import write_sheet
+    from pytest_vla.suite import get_suite
+
+    suite = get_suite(only("suite", options.suite))
+    task = only("task", options.task) if options.task else None
+    print(write_sheet(options.out, suite, task, options.camera, options.index))
+    return 0
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("show", "look at a run", "print the table of a run", _run_arguments, _show),
+    *REPORT_COMMANDS,
+    Command(
+        "replay",
+        "look at a run",
+        "run one episode of a run again and compare its digest",
+        _replay_arguments,
+        _replay,
+    ),
+    *GATE_COMMANDS,
+    Command("merge", "judge it", "one run file of several runs of the same policy", _merge_arguments, _merge),
+    *INFERENCE_COMMANDS,
+    *TRAIN_COMMANDS,
+    Command(
+        "suites", "bring a suite", "list the suites, tasks and partitions that can be run", _suites_arguments, _suites
+    ),
+    Command(
+        "new-suite",
+        "bring a suite",
+        "write a suite that runs, with its test, into this folder",
+        _new_suite_arguments,
+        _new_suite,
+    ),
+    Command("sheet", "bring a suite", "draw an episode under every axis, to be looked at", _sheet_arguments, _sheet),
+)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from pytest_vla.benchmark import MARK, Benchmark
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.hunt.items import HuntKey, hunt_of
 from pytest_vla.hunt.mark import MARK as HUNT_MARK
-from pytest_vla.options import Settings
-from pytest_vla.report.runfile import Key
+from pytest_vla.options import RobustnessOptions, RunOptions, Settings
+from pytest_vla.run import KeySet, Plan
 from pytest_vla.suggest import unknown
 from pytest_vla.suite import Suite, SuiteError, get_suite, get_suites, shipped_test_modules, suite_names
 
@@ -26,15 +26,15 @@ _USES_PYTEST_VLA = re.compile(rb"\bpytest_vla\b")
 _DEFINES_A_BENCHMARK = re.compile(rb"\b(benchmark|hunt)\s*\(")
 
 
-def wrong_name(settings: Settings, known: Sequence[str], suites: Sequence[Suite]) -> str | None:
+def wrong_name(options: RunOptions, known: Sequence[str], suites: Sequence[Suite]) -> str | None:
     """The message for the first suite, task or partition in the options that does not exist, if there is one."""
-    for name in settings.suite:
+    for name in options.suite:
         if name not in known:
             return f"--vla-suite: {unknown('suite', name, known)}"
     where = f"in {', '.join(suite.name for suite in suites)}"
     for kind, names, existing in (
-        ("task", settings.task, [task for suite in suites for task in suite.tasks()]),
-        ("partition", settings.partition, [partition for suite in suites for partition in suite.partitions()]),
+        ("task", options.task, [task for suite in suites for task in suite.tasks()]),
+        ("partition", options.partition, [partition for suite in suites for partition in suite.partitions()]),
     ):
         for name in names:
             if name not in existing:
@@ -42,26 +42,27 @@ def wrong_name(settings: Settings, known: Sequence[str], suites: Sequence[Suite]
     return None
 
 
-def check_before_collection(settings: Settings, own_files: bool) -> None:
+def check_before_collection(options: RunOptions, own_files: bool) -> None:
     """Wrong names are usage errors at once, except where test files of the user's own may define a suite."""
     if own_files:
         return
     known = suite_names()
-    suites = get_suites([name for name in settings.suite if name in known])
-    _refuse(wrong_name(settings, known, suites))
+    suites = get_suites([name for name in options.suite if name in known])
+    _refuse(wrong_name(options, known, suites))
 
 
 def check_after_collection(settings: Settings, asked: list[Benchmark]) -> None:
     """With the user's own files collected, their suites are known too."""
-    if settings.policy is None:
+    if settings.inference.policy is None:
         return
+    named = settings.run.suite
     suites = [get_suite(name) for name in dict.fromkeys(benchmark.suite for benchmark in asked)]
-    chosen = [suite for suite in suites if not settings.suite or suite.name in settings.suite]
-    _refuse(wrong_name(settings, suite_names(), chosen or suites) if suites or settings.suite else None)
-    if settings.perturbing:
+    chosen = [suite for suite in suites if not named or suite.name in named]
+    _refuse(wrong_name(settings.run, suite_names(), chosen or suites) if suites or named else None)
+    if settings.robustness.perturbing:
         from pytest_vla.perturb.plan import check_supported
 
-        check_supported(settings, chosen)
+        check_supported(settings.robustness, chosen)
 
 
 def _refuse(message: str | None) -> None:
@@ -69,15 +70,15 @@ def _refuse(message: str | None) -> None:
         raise pytest.UsageError(message)
 
 
-def default_files(config: pytest.Config, settings: Settings) -> list[str]:
+def default_files(config: pytest.Config, options: RunOptions) -> list[str]:
     """What to run when no path was typed.
 
     The user's own benchmark files come first, next to the shipped suites that --vla-suite names; without any of their
     own, all shipped suites.
     """
     own = list(_benchmark_files(config))
-    named = [name for name in settings.suite if name in suite_names()]
-    suites = get_suites(named) if named or not (own or settings.suite) else []
+    named = [name for name in options.suite if name in suite_names()]
+    suites = get_suites(named) if named or not (own or options.suite) else []
     shipped = [suite.test_file for suite in suites]
     return [str(path) for path in dict.fromkeys([*own, *filter(None, shipped)])]
 
@@ -122,47 +123,50 @@ def benchmark_of(function: pytest.Item) -> Benchmark | None:
     return mark.args[0] if mark and mark.args and isinstance(mark.args[0], Benchmark) else None
 
 
-def parametrize(metafunc: pytest.Metafunc, asked: Benchmark, settings: Settings, done: frozenset[Key]) -> None:
+def parametrize(metafunc: pytest.Metafunc, asked: Benchmark, settings: Settings, done: KeySet) -> None:
     """Give a benchmark function one item per episode that was asked for and is not done yet."""
     if "episode" not in metafunc.fixturenames:
         raise pytest.UsageError(
             f"{metafunc.definition.nodeid}: a benchmark function must take the fixtures policy, env and episode"
         )
-    episodes = [key for key in episodes_of(asked, settings) if _done_key(key) not in done]
+    episodes = episodes_of(asked, settings)
+    if len(done):
+        episodes = [key for key in episodes if key not in done]
     metafunc.parametrize("episode", episodes, ids=[key.id for key in episodes])
 
 
 def episodes_of(asked: Benchmark, settings: Settings) -> list[EpisodeKey]:
     """The episodes of one benchmark function under the options, task by task."""
-    if settings.suite and asked.suite not in settings.suite:
+    run = settings.run
+    if run.suite and asked.suite not in run.suite:
         return []
     try:
         suite = get_suite(asked.suite)
-        cells = suite.select(asked.tasks, asked.partitions or _known(settings.partition, suite.partitions()))
+        cells = suite.select(asked.tasks, asked.partitions or _known(run.partition, suite.partitions()))
     except SuiteError as error:
         raise pytest.UsageError(str(error)) from None
-    if settings.task:
-        cells = [cell for cell in cells if cell[0] in settings.task]
-    if settings.partition:
-        cells = [cell for cell in cells if cell[1] in settings.partition]
-    count = next(n for n in (settings.episodes, asked.episodes, DEFAULT_EPISODES) if n is not None)
-    indices = range(settings.first_episode, settings.first_episode + count)
+    if run.task:
+        cells = [cell for cell in cells if cell[0] in run.task]
+    if run.partition:
+        cells = [cell for cell in cells if cell[1] in run.partition]
+    count = next(n for n in (run.episodes, asked.episodes, DEFAULT_EPISODES) if n is not None)
+    indices = range(run.first_episode, run.first_episode + count)
     return [
         replace(suite.episode(task, partition, index, perturbation), repeat=repeat)
         for task, partition in _task_by_task(suite, cells)
         for index in indices
-        for perturbation in _perturbations(settings)
-        for repeat in range(max(1, settings.repeat))
+        for perturbation in _perturbations(settings.robustness)
+        for repeat in range(max(1, run.repeat))
     ]
 
 
-def _perturbations(settings: Settings) -> list[str]:
+def _perturbations(options: RobustnessOptions) -> list[str]:
     """None, or the control and what it is compared with."""
-    if not settings.perturbing:
+    if not options.perturbing:
         return [""]
     from pytest_vla.perturb.plan import planned_perturbations
 
-    return planned_perturbations(settings)
+    return planned_perturbations(options)
 
 
 def _known(names: Iterable[str], known: Iterable[str]) -> list[str]:
@@ -173,10 +177,6 @@ def _task_by_task(suite: Suite, cells: list[tuple[str, str]]) -> list[tuple[str,
     """Cells of one task next to each other: a worker keeps its environment."""
     order = {task: number for number, task in enumerate(suite.tasks())}
     return sorted(cells, key=lambda cell: order[cell[0]])
-
-
-def _done_key(key: EpisodeKey) -> Key:
-    return (key.suite, key.task, key.partition, key.index, key.perturbation, key.repeat)
 
 
 def drop_empty(items: list[pytest.Item]) -> None:
@@ -210,3 +210,22 @@ def episode_of(item: pytest.Item) -> EpisodeKey | None:
     callspec = getattr(item, "callspec", None)
     value = callspec.params.get("episode") if callspec is not None else None
     return value if isinstance(value, EpisodeKey) else None
+
+
+def plan_of(items: Sequence[pytest.Item], left_out: KeySet, done: KeySet) -> Plan:
+    """What this session sets out to do, with what a resumed run has; a shard leaves some of the whole to others."""
+    episodes = [episode for item in items if (episode := episode_of(item)) is not None]
+    hunts = [hunt for item in items if (hunt := hunt_of(item)) is not None]
+    part = done | KeySet.of(episodes)
+    names = frozenset((hunt.suite, hunt.task, hunt.partition) for hunt in hunts)
+    return Plan(part, part | left_out if len(left_out) else part, names)
+
+
+def functions_of(items: Sequence[pytest.Item]) -> dict[str, tuple[str, str]]:
+    """The suite of each benchmark function and its version, by the node id without parameters."""
+    functions: dict[str, tuple[str, str]] = {}
+    for item in items:
+        episode = episode_of(item)
+        if episode is not None:
+            functions.setdefault(item.nodeid.partition("[")[0], (episode.suite, episode.version))
+    return functions

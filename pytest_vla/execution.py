@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import faulthandler
 import sys
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_vla.episode import EpisodeKey, Result
-from pytest_vla.hunt.items import HuntKey
 from pytest_vla.inference.session import local_source, remote_source
+from pytest_vla.messages import NotRun, Rolled
 from pytest_vla.options import Settings
 from pytest_vla.policies import Policy, PolicyError, PolicySource
+from pytest_vla.policies.kinds import choices
 from pytest_vla.rollout import Surroundings, surroundings
+from pytest_vla.run import Failure, Record
 from pytest_vla.run.trace import Tape
 from pytest_vla.suite import Suite, SuiteError, get_suite
 
@@ -25,11 +27,10 @@ if TYPE_CHECKING:
     import gymnasium
 
 MAX_ENVS = 4
-JUNIT_FIELDS = (
-    *("suite", "task", "partition", "index", "perturbation"),
-    *("outcome", "reason", "steps", "progress", "digest", "instruction"),
-)
+LONGEST_OBJECTION = 500
 RESULTS = pytest.StashKey[list[Result]]()
+WHY = pytest.StashKey[str]()
+"""Why an item is skipped, as `Unrun` has it."""
 
 
 class Execution:
@@ -45,9 +46,10 @@ class Execution:
     def source(self) -> PolicySource:
         """The policy of this run, loaded once."""
         if self._source is None:
-            if self.settings.policy is None:
+            if self.settings.inference.policy is None:
                 raise PolicyError("no policy: add --vla-policy=SPEC")
-            self._source = remote_source(self._served, self.settings) if self._served else local_source(self.settings)
+            asked, timeout = self.settings.inference, self.settings.run.timeout
+            self._source = remote_source(self._served, asked, timeout) if self._served else local_source(asked)
         return self._source
 
     def use(self, source: PolicySource) -> None:
@@ -59,8 +61,8 @@ class Execution:
 
     def skip_reason(self, suite: Suite) -> str | None:
         """Why no episode of this suite can run here, or None."""
-        if self.settings.policy is None:
-            return "no policy: add --vla-policy=oracle, random, noop, PATH.pt or MODULE:FACTORY"
+        if self.settings.inference.policy is None:
+            return f"no policy: add --vla-policy={choices()}"
         missing = suite.missing()
         if missing is not None:
             return f"suite '{suite.name}' needs {missing.module}: {missing.install}"
@@ -91,8 +93,8 @@ class Execution:
     def watching(self, item: pytest.Item) -> Iterator[None]:
         """Run an item with its time limit set and its results listened to."""
         results = item.stash.setdefault(RESULTS, [])
-        around = Surroundings(timeout=self.settings.timeout, on_result=results.append)
-        if self.settings.taping:
+        around = Surroundings(timeout=self.settings.run.timeout, on_result=results.append)
+        if self.settings.report.taping:
             tape = Tape()
             around = replace(
                 around,
@@ -109,8 +111,8 @@ class Execution:
     @contextmanager
     def _native_hang_limit(self, config: pytest.Config) -> Iterator[None]:
         """Code that hangs outside Python hears no alarm: end the worker, which costs its one item."""
-        limit = self.settings.timeout * 1.5 + 10
-        if not self.is_worker or not self.settings.timeout or float(config.getini("faulthandler_timeout") or 0):
+        limit = self.settings.run.timeout * 1.5 + 10
+        if not self.is_worker or not self.settings.run.timeout or float(config.getini("faulthandler_timeout") or 0):
             yield
             return
         faulthandler.dump_traceback_later(limit, exit=True, file=sys.__stderr__ or 2)
@@ -120,44 +122,61 @@ class Execution:
             faulthandler.cancel_dump_traceback_later()
 
 
-def start_report(item: pytest.Item, episode: EpisodeKey) -> pytest.TestReport:
-    """Tells the controller which episode begins: were the worker to die in it, nothing else would say."""
-    report = pytest.TestReport(item.nodeid, item.location, {}, "passed", None, "setup", duration=0, start=0, stop=0)
-    report.vla_start = Result(episode, "error").to_record()  # type: ignore[attr-defined]
-    return report
-
-
-def result_of(item: pytest.Item, call: pytest.CallInfo[None]) -> Result | None:
-    """The one result this phase of the item adds to the run, if any."""
-    episode = item.callspec.params["episode"]  # type: ignore[attr-defined]
+def outcome_of(item: pytest.Item, call: pytest.CallInfo[None], repeats: int) -> Rolled | NotRun | Failure | None:
+    """What a phase of an item adds to the run, if anything."""
+    key: EpisodeKey = item.callspec.params["episode"]  # type: ignore[attr-defined]
+    error = call.excinfo.value if call.excinfo is not None else None
     results = item.stash.get(RESULTS, [])
-    failed = call.excinfo is not None and not call.excinfo.errisinstance(pytest.skip.Exception)
+    if call.when == "teardown":
+        return Failure(item.nodeid, "teardown", _said(error), key) if error is not None else None
     if call.when == "call" and results:
-        return results[-1]
-    if call.when in ("setup", "call") and failed and call.excinfo is not None:
-        error = call.excinfo.value
-        if isinstance(error, PolicyError):
-            return Result(episode, "error", "policy_error", str(error))
-        reason = "env_error" if call.when == "setup" else "test_error"
-        return Result(episode, "error", reason, f"{type(error).__name__}: {error}")
-    return None
+        return Rolled(tuple(_records(item.nodeid, key, results, error, repeats)))
+    if error is None:
+        return NotRun(key, "unavailable", "the test did not call vla.rollout") if call.when == "call" else None
+    if isinstance(error, pytest.skip.Exception):
+        return NotRun(key, item.stash.get(WHY, "unavailable"), str(error))
+    if isinstance(error, PolicyError):
+        result = Result(key, "error", "policy_error", str(error))
+    else:
+        result = Result(key, "error", "env_error" if call.when == "setup" else "test_error", _said(error))
+    return Rolled((Record(result, item.nodeid, "failed"),))
 
 
-def junit_properties(result: Result) -> list[tuple[str, object]]:
-    """The facts of the run file's line that JUnit carries too."""
-    record = result.to_record()
-    return [(f"vla.{name}", record[name]) for name in JUNIT_FIELDS if record[name] not in (None, "")]
+def _records(
+    nodeid: str, key: EpisodeKey, results: Sequence[Result], error: BaseException | None, repeats: int
+) -> Iterator[Record]:
+    """Every rollout of a test is a record. The same episode rolled out once more in it is a repeat of the first."""
+    failed = error is not None and not isinstance(error, pytest.skip.Exception)
+    objection = _said(error)[:LONGEST_OBJECTION] if failed and all(results) else ""
+    seen: Counter[EpisodeKey] = Counter()
+    for result in results:
+        episode = result.episode
+        if seen[episode]:
+            result = replace(result, episode=replace(episode, repeat=episode.repeat + seen[episode] * repeats))
+        seen[episode] += 1
+        yield Record(result, nodeid, "failed" if failed else "passed", objection, None if episode == key else key)
 
 
-def decorate(report: pytest.TestReport, item: pytest.Item, result: Result) -> None:
-    """Put the result where the controller and the terminal look for it."""
-    report.vla = {**result.to_record(), "nodeid": item.nodeid}  # type: ignore[attr-defined]
-    if result.outcome != "solved" and report.failed and item.stash.get(RESULTS, []):
-        report.longrepr = str(result)  # the measurement says more than the traceback of `assert result`
+def _said(error: BaseException | None) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
-def suite_of(episode: EpisodeKey | HuntKey) -> Suite:
+def explain(report: pytest.TestReport, results: Sequence[Result], gating: bool) -> None:
+    """Let a failed report say what was measured; under a gate an unsolved episode is a measurement like any other.
+
+    The verdict fails the run then, or does not.
+    """
+    first = next((result for result in results if not result), None)
+    if not report.failed or first is None:
+        return
+    report.longrepr = str(first)  # it says more than the traceback of `assert result`
+    if gating and all(result.outcome != "error" for result in results):
+        report.outcome, report.longrepr = "passed", None
+
+
+def suite_named(name: str) -> Suite:
+    """The suite; one that does not exist is a usage error."""
     try:
-        return get_suite(episode.suite)
+        return get_suite(name)
     except SuiteError as error:
         raise pytest.UsageError(str(error)) from None

@@ -1,19 +1,21 @@
-"""What a worker tells the controller while items run: typed values, on the reports that pytest carries anyway.
+"""What a worker tells the controller: typed values, on the reports that pytest carries anyway.
 
 Only built-in types cross: one numpy scalar in a report would end a whole xdist run. This is the place that converts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from pytest_vla.run.hunts import HuntRecord
-from pytest_vla.run.plan import Plan
-from pytest_vla.run.record import Record
+from pytest_vla.episode import EpisodeKey
+from pytest_vla.run.file import Failure
+from pytest_vla.run.hunts import HuntRecord, HuntStart
+from pytest_vla.run.plan import HuntName, Plan
+from pytest_vla.run.record import Record, key_from_list, key_to_list
 
 
 @dataclass(frozen=True)
@@ -21,8 +23,31 @@ class Planned:
     """What this session will run. Only who collects knows it, and the controller of xdist does not collect."""
 
     plan: Plan
+    functions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The suite of each benchmark function and its version, by the node id without parameters."""
     gate: Mapping[str, Any] | None = None
     """The gate's own part of the plan."""
+
+
+@dataclass(frozen=True)
+class Rolled:
+    """The rollouts of an item, as its call ended."""
+
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A planned episode or hunt that is not run, and why: see `Unrun`."""
+
+    key: EpisodeKey | HuntName
+    why: str
+    message: str
+
+
+@dataclass(frozen=True)
+class HuntBegan:
+    start: HuntStart
 
 
 @dataclass(frozen=True)
@@ -44,38 +69,58 @@ class Said:
     line: str
 
 
-Message = Planned | Probed | HuntEnded | Said
+Message = Planned | Rolled | NotRun | Failure | HuntBegan | Probed | HuntEnded | Said
 
-_MESSAGE, _RECORDS = "vla_message", "vla_records"
+_ATTRIBUTE = "vla"
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this process is a worker of xdist; without workers the only process is the controller."""
+    return hasattr(config, "workerinput")
 
 
 def send(item: pytest.Item, message: Message) -> None:
     """Tell the controller now, in the middle of an item; without workers that is this very process."""
     report = pytest.TestReport(item.nodeid, item.location, {}, "passed", None, "setup", duration=0, start=0, stop=0)
-    setattr(report, _MESSAGE, _encoded(message))
+    attach(report, message)
     item.ihook.pytest_runtest_logreport(report=report)
 
 
+def attach(report: pytest.TestReport, message: Message) -> None:
+    """Let a report that goes to the controller anyway take a message along."""
+    setattr(report, _ATTRIBUTE, _encoded(message))
+
+
 def message_of(report: pytest.TestReport) -> Message | None:
-    """The message a report was made to carry; None for the report of a test."""
-    data = getattr(report, _MESSAGE, None)
+    """What a report has to tell, if anything."""
+    data = getattr(report, _ATTRIBUTE, None)
     return None if data is None else _decoded(data)
 
 
-def attach(report: pytest.TestReport, records: Sequence[Record]) -> None:
-    """Put the rollouts of an item on the report of its call."""
-    setattr(report, _RECORDS, [record.to_record() for record in records])
+def release(report: pytest.TestReport) -> None:
+    """Let go of a message that was written: the terminal keeps every report until the end."""
+    delattr(report, _ATTRIBUTE)
 
 
-def records_of(report: pytest.TestReport) -> list[Record]:
-    """The rollouts that came with a report."""
-    return [Record.from_record(line) for line in getattr(report, _RECORDS, ())]
+def outcomes_of(report: pytest.TestReport) -> list[str]:
+    """How the rollouts that came with a report ended: for pytest, which asks of every report how it shall be shown."""
+    return [line["outcome"] for line in getattr(report, _ATTRIBUTE, {}).get("rolled", ())]
 
 
 def _encoded(message: Message) -> dict[str, Any]:
     match message:
-        case Planned(plan, gate):
-            return {"planned": plan.to_record(), "gate": None if gate is None else dict(gate)}
+        case Rolled(records):
+            return {"rolled": [record.to_record() for record in records]}
+        case Planned(plan, functions, gate):
+            listed = {name: list(suite) for name, suite in functions.items()}
+            return {"planned": plan.to_record(), "functions": listed, "gate": None if gate is None else dict(gate)}
+        case NotRun(key, why, text):
+            named = key_to_list(key) if isinstance(key, EpisodeKey) else list(key)
+            return {"not_run": named, "why": why, "message": text}
+        case Failure():
+            return {"failure": message.to_record()}
+        case HuntBegan(start):
+            return {"hunt_start": start.to_record()}
         case Probed(record):
             return {"probed": record.to_record()}
         case HuntEnded(hunt):
@@ -86,8 +131,18 @@ def _encoded(message: Message) -> dict[str, Any]:
 
 def _decoded(data: Mapping[str, Any]) -> Message:
     match data:
-        case {"planned": plan, "gate": gate}:
-            return Planned(Plan.from_record(plan), gate)
+        case {"rolled": records}:
+            return Rolled(tuple(map(Record.from_record, records)))
+        case {"planned": plan, "functions": functions, "gate": gate}:
+            return Planned(Plan.from_record(plan), {name: (s, v) for name, (s, v) in functions.items()}, gate)
+        case {"not_run": [suite, task, partition], "why": why, "message": text}:
+            return NotRun((suite, task, partition), why, text)
+        case {"not_run": key, "why": why, "message": text}:
+            return NotRun(key_from_list(key), why, text)
+        case {"failure": failure}:
+            return Failure.from_record(failure)
+        case {"hunt_start": start}:
+            return HuntBegan(HuntStart.from_record(start))
         case {"probed": record}:
             return Probed(Record.from_record(record))
         case {"hunt": hunt}:

@@ -17,20 +17,25 @@ from pytest_vla.collection import (
     default_files,
     drop_empty,
     episode_of,
+    functions_of,
     key_of_item,
     parametrize,
+    plan_of,
     use_files,
 )
+from pytest_vla.command_line import add_options, read_settings
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.execution import Execution, decorate, junit_properties, result_of, start_report, suite_of
-from pytest_vla.gate.hooks import register_gate
+from pytest_vla.execution import WHY, Execution, explain, outcome_of, suite_named
+from pytest_vla.gate.evidence import GateError
+from pytest_vla.gate.plugin import GateHooks, register_gate
 from pytest_vla.hunt.hooks import HuntHooks
-from pytest_vla.hunt.items import is_hunt_id
+from pytest_vla.hunt.items import HuntKey
 from pytest_vla.inference.session import told
-from pytest_vla.options import add_options, read_settings
+from pytest_vla.messages import NotRun, Planned, Rolled, attach, is_worker, outcomes_of, send
 from pytest_vla.policies import Policy
-from pytest_vla.recorder import Recorder, is_worker, keys_from_worker
 from pytest_vla.report.session import register_report
+from pytest_vla.run import KeySet
+from pytest_vla.session import Session
 from pytest_vla.suite import shipped_test_modules
 from pytest_vla.train.recording import register_recording
 
@@ -41,8 +46,17 @@ if TYPE_CHECKING:
 
 EXECUTION: pytest.StashKey[Execution] = pytest.StashKey()
 ASKED: pytest.StashKey[list[Benchmark]] = pytest.StashKey()
-RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()
+SESSION: pytest.StashKey[Session] = pytest.StashKey()
 HUNTS: pytest.StashKey[HuntHooks] = pytest.StashKey()
+GATE: pytest.StashKey[GateHooks | None] = pytest.StashKey()
+LEFT_OUT: pytest.StashKey[KeySet] = pytest.StashKey()
+"""Episodes of other shards."""
+PLANNED: pytest.StashKey[Planned] = pytest.StashKey()
+"""What a worker has still to tell the controller."""
+
+CATEGORIES = {"solved": ("passed", ".", "SOLVED", "green"), "unsolved": ("unsolved", "u", "UNSOLVED", "yellow")}
+CATEGORIES["error"] = ("error", "E", "ERROR", "red")
+FROM_BAD_TO_GOOD = ("error", "unsolved", "solved")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,21 +74,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[ASKED] = []
     config.stash[HUNTS] = HuntHooks(config, config.stash[EXECUTION])
     config.pluginmanager.register(config.stash[HUNTS], "vla-hunts")
-    register_gate(config, settings)
+    config.stash[GATE] = register_gate(config, settings)
     register_report(config, settings)
     register_recording(config, settings)
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(XdistHooks(), "vla-xdist")
-    if settings.perturbing:
+    if settings.robustness.perturbing:
         from pytest_vla.perturb.plan import planned_perturbations
 
-        planned_perturbations(settings)  # what cannot be read is said at once
-    if config.option.help or not (settings.policy or settings.suite):
+        planned_perturbations(settings.robustness)  # what cannot be read is said at once
+    if config.option.help or not (settings.inference.policy or settings.run.suite):
         return
     typed = config.args_source is pytest.Config.ArgsSource.ARGS
-    files = config.args if typed else default_files(config, settings)
+    files = config.args if typed else default_files(config, settings.run)
     if not is_worker(config):
-        check_before_collection(settings, own_files=typed or any(not _is_shipped(path) for path in files))
+        check_before_collection(settings.run, own_files=typed or any(not _is_shipped(path) for path in files))
     if not typed:
         use_files(config, files)
 
@@ -86,24 +100,23 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     settings = config.stash[EXECUTION].settings
     if is_worker(config) or config.option.collectonly:
         return
-    if settings.policy is None:
-        if settings.suite:
+    if settings.inference.policy is None:
+        if settings.run.suite:
             raise pytest.UsageError("--vla-suite names what to run; add --vla-policy=SPEC to say with which policy")
         return
-    recorder = config.stash[RECORDER] = Recorder.start(config, settings)
-    config.stash[EXECUTION].use(recorder.source)
-    config.stash[HUNTS].recorder = recorder
-    config.pluginmanager.register(recorder, "vla-recorder")
+    run = config.stash[SESSION] = Session.start(config, settings)
+    config.stash[EXECUTION].use(run.source)
+    config.stash[HUNTS].attend(run.folder, run.before)
+    gate = config.stash[GATE]
+    if gate is not None:
+        run.gate = gate.attend(run.folder)
+    config.pluginmanager.register(run, "vla-session")
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Say which policy is tested and where the results go."""
-    recorder = config.stash.get(RECORDER, None)
-    if recorder is None:
-        return None
-    resumed = f", resuming after {len(recorder.done)} episodes" if recorder.done else ""
-    digest = "" if recorder.source.digest.startswith("builtin:") else f" ({recorder.source.digest[:19]})"
-    return f"vla: policy {recorder.source.text}{digest}, run {recorder.writer.path}{resumed}"
+    run = config.stash.get(SESSION, None)
+    return run.header() if run is not None else None
 
 
 def pytest_pycollect_makemodule(module_path: Any, parent: pytest.Collector) -> pytest.Module | None:
@@ -127,74 +140,113 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Drop benchmarks that have nothing to run here; refuse to measure one episode twice."""
+    """Drop benchmarks that have nothing to run here; refuse to measure one episode twice; keep this shard's items."""
     try:
         check_after_collection(config.stash[EXECUTION].settings, config.stash[ASKED])
-        config.stash[HUNTS].check()
+        config.stash[HUNTS].check(items)
         drop_empty(items)
         check_unique(items)
-    except pytest.UsageError as error:
+        _arrange(config, items)
+    except (pytest.UsageError, GateError) as error:
         if not is_worker(config):
-            raise
+            raise pytest.UsageError(str(error)) from None
         config.workeroutput["vla_usage_error"] = str(error)  # type: ignore[attr-defined]
         items.clear()
 
 
+def _arrange(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Items in the order the gate wants them, without those of other shards."""
+    gate = config.stash[GATE]
+    if gate is None:
+        return
+    episodes = [(item, key) for item in items if (key := episode_of(item)) is not None]
+    places = gate.arrange([key for _, key in episodes])
+    dropped = [episodes[place] for place in sorted({*range(len(episodes))} - {*places})]
+    if dropped:
+        config.hook.pytest_deselected(items=[item for item, _ in dropped])
+    config.stash[LEFT_OUT] = KeySet.of(key for _, key in dropped)
+    items[:] = [item for item in items if episode_of(item) is None] + [episodes[place][0] for place in places]
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Without xdist the plan is known here."""
-    recorder = session.config.stash.get(RECORDER, None)
-    if recorder is not None and session.items:
-        recorder.planned(sum(episode_of(item) is not None for item in session.items))
+    """The plan is known where items are collected; a worker tells it with its first item."""
+    config = session.config
+    if config.option.collectonly or not any(key_of_item(item) for item in session.items):
+        return
+    plan = plan_of(session.items, config.stash.get(LEFT_OUT, KeySet()), _done(config))
+    gate = config.stash[GATE]
+    planned = Planned(plan, functions_of(session.items), gate.scope(plan) if gate is not None else None)
+    if SESSION in config.stash:
+        config.stash[SESSION].take(planned)
+    elif is_worker(config):
+        config.stash[PLANNED] = planned
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """A worker tells the controller which episode begins; both listen for its result."""
-    episode = episode_of(item)
-    if episode is None:
+    """Listen to the rollouts of an item; the first one of a worker takes the plan along."""
+    if key_of_item(item) is None:
         return (yield)
-    execution = item.config.stash[EXECUTION]
-    if execution.is_worker:
-        item.ihook.pytest_runtest_logreport(report=start_report(item, episode))
-    with execution.watching(item):
+    if PLANNED in item.config.stash:
+        send(item, item.config.stash[PLANNED])
+        del item.config.stash[PLANNED]
+    if episode_of(item) is None:
+        return (yield)
+    with item.config.stash[EXECUTION].watching(item):
         return (yield)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what cannot run here, with the command that changes that."""
+    """Skip what a gate needs no more, and what cannot run here, with the command that changes that."""
     key = key_of_item(item)
+    gate = item.config.stash[GATE]
+    if isinstance(key, EpisodeKey) and gate is not None and gate.flags is not None:
+        decided = gate.flags.reason(key)
+        if decided is not None:
+            item.stash[WHY] = decided[0]
+            pytest.skip(decided[1])
     if key is not None:
-        reason = item.config.stash[EXECUTION].skip_reason(suite_of(key))
+        reason = item.config.stash[EXECUTION].skip_reason(suite_named(key.suite))
         if reason:
             pytest.skip(reason)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Attach the result of an episode to the report that crosses to the controller."""
-    episode = episode_of(item)
-    result = result_of(item, call) if episode is not None else None
-    if result is not None:
-        item.user_properties += junit_properties(result)
+    """Attach what came of an episode to the report that crosses to the controller."""
     report: pytest.TestReport = yield  # type: ignore[assignment]
-    if episode is not None and result is not None:
-        decorate(report, item, result)
-        if result.outcome == "error" and result.reason != "policy_error":
-            item.config.stash[EXECUTION].drop_env(suite_of(episode), episode.task)
+    key = key_of_item(item)
+    if isinstance(key, HuntKey) and report.skipped:
+        attach(
+            report,
+            NotRun((key.suite, key.task, key.partition), "unavailable", str(call.excinfo and call.excinfo.value)),
+        )
+    if isinstance(key, EpisodeKey):
+        execution = item.config.stash[EXECUTION]
+        outcome = outcome_of(item, call, execution.settings.run.repeat)
+        if outcome is not None:
+            attach(report, outcome)
+        if isinstance(outcome, Rolled):
+            explain(report, [record.result for record in outcome.records], execution.settings.gate.gating)
+            if any(record.outcome == "error" and record.result.reason != "policy_error" for record in outcome.records):
+                execution.drop_env(suite_named(key.suite), key.task)
     return report  # type: ignore[return-value]
 
 
 def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[str, str, Any] | None:
     """Solved is pytest's passed, unsolved and error are categories of their own; the progress line replaces letters."""
-    record = getattr(report, "vla", None)
-    if record is None or (report.failed and record["outcome"] == "solved"):
-        return None  # not an episode; or solved, but the test asserted something more
-    category = record["outcome"] if report.failed else "passed"
-    letter, color = {"passed": (".", "green"), "unsolved": ("u", "yellow"), "error": ("E", "red")}[category]
-    recorder = config.stash.get(RECORDER, None)
-    if recorder is not None and recorder.live.active:
+    outcomes = outcomes_of(report)
+    if not outcomes:
+        return None
+    worst = next(outcome for outcome in FROM_BAD_TO_GOOD if outcome in outcomes)
+    if report.failed and worst == "solved":
+        return None  # solved, but the test asserted something more
+    counted = report.failed or config.stash[EXECUTION].settings.gate.gating or worst == "solved"
+    category, letter, word, color = CATEGORIES[worst] if counted else ("passed", ".", "PASSED", "green")
+    run = config.stash.get(SESSION, None)
+    if run is not None and run.live.active:
         return category, "", ""
-    word = "SOLVED" if record["outcome"] == "solved" else category.upper()
     return category, letter, (word, {color: True})
 
 
@@ -208,32 +260,26 @@ class XdistHooks:
 
     def pytest_configure_node(self, node: Any) -> None:
         """Workers and their replacements all collect the same: the controller says what is done already."""
-        node.workerinput["vla_done"] = [list(key) for key in sorted(_done(node.config))]
-        recorder = node.config.stash.get(RECORDER, None)
-        if recorder is not None and recorder.service is not None:
-            node.workerinput["vla_served"] = told(recorder.service, node.gateway.id)
-
-    def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
-        recorder = node.config.stash.get(RECORDER, None)
-        episodes = [name for name in ids if not is_hunt_id(name)]
-        if recorder is not None and episodes and not recorder.live.total:
-            recorder.planned(len(episodes))
+        node.workerinput["vla_done"] = _done(node.config).to_list()
+        run = node.config.stash.get(SESSION, None)
+        if run is not None and run.service is not None:
+            node.workerinput["vla_served"] = told(run.service, node.gateway.id)
 
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        recorder = node.config.stash.get(RECORDER, None)
+        run = node.config.stash.get(SESSION, None)
         message = (getattr(node, "workeroutput", None) or {}).get("vla_usage_error")
-        if recorder is not None and message:
-            recorder.usage_error = message
+        if run is not None and message:
+            run.usage_error = message
 
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: Any) -> None:
-        recorder = sched.config.stash.get(RECORDER, None)
-        if recorder is not None:
-            recorder.crashed(report)
+        run = sched.config.stash.get(SESSION, None)
+        if run is not None:
+            run.crashed(report)
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Work stealing is what suits episodes of unequal length; an explicit --dist still wins."""
         typed = any(str(arg).startswith("--dist") for arg in config.invocation_params.args)
-        if typed or config.getvalue("dist") != "load" or config.stash.get(RECORDER, None) is None:
+        if typed or config.getvalue("dist") != "load" or config.stash.get(SESSION, None) is None:
             return None
         from xdist.scheduler import WorkStealingScheduling
 
@@ -241,15 +287,17 @@ class XdistHooks:
 
 
 @pytest.fixture
-def episode(request: pytest.FixtureRequest) -> EpisodeKey:
-    """The episode of this item. `@vla.benchmark` provides it."""
+def episode(request: pytest.FixtureRequest, hunt: HuntKey | None) -> EpisodeKey:
+    """The episode of this item, by `@vla.benchmark`; of a hunt the first one, before each probe brings its own."""
+    if hunt is not None:
+        return hunt.episode(hunt.first_episode)
     raise pytest.UsageError(f"{request.node.nodeid} uses the fixtures of pytest-vla without @vla.benchmark(SUITE)")
 
 
 @pytest.fixture
 def env(request: pytest.FixtureRequest, episode: EpisodeKey) -> gymnasium.Env[Any, Any]:
     """An environment of the episode's suite, kept between items of a worker; `rollout` resets it."""
-    return request.config.stash[EXECUTION].env_for(suite_of(episode), episode.task)
+    return request.config.stash[EXECUTION].env_for(suite_named(episode.suite), episode.task)
 
 
 @pytest.fixture
@@ -257,21 +305,21 @@ def perturbation(episode: EpisodeKey) -> Perturbation:
     """What is off neutral in this episode; a hunt gives it to each probe."""
     from pytest_vla.perturb import Perturbation
 
-    return Perturbation.parse(getattr(episode, "perturbation", ""))
+    return Perturbation.parse(episode.perturbation)
 
 
 @pytest.fixture
 def policy(request: pytest.FixtureRequest, env: gymnasium.Env[Any, Any], episode: EpisodeKey) -> Policy:
     """The policy under test, as named by --vla-policy."""
-    return request.config.stash[EXECUTION].policy_for(suite_of(episode), env)
+    return request.config.stash[EXECUTION].policy_for(suite_named(episode.suite), env)
 
 
-def _done(config: pytest.Config) -> frozenset[Any]:
-    """Episodes that a resumed run has already, the same in every process."""
+def _done(config: pytest.Config) -> KeySet:
+    """Items that a resumed run has already, the same in every process."""
     if hasattr(config, "workerinput"):
-        return keys_from_worker(config.workerinput["vla_done"])
-    recorder = config.stash.get(RECORDER, None)
-    return recorder.done if recorder is not None else frozenset()
+        return KeySet.from_list(config.workerinput["vla_done"])
+    run = config.stash.get(SESSION, None)
+    return run.done if run is not None else KeySet()
 
 
 def _is_shipped(path: Any) -> bool:

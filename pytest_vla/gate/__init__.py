@@ -1,9 +1,14 @@
-"""The statistical verdict on a run: against thresholds, or against a baseline run."""
+"""The statistical verdict on a run: against thresholds, or against a baseline run.
 
-from pytest_vla.gate.comparisons import Comparison, Plan
+May import `run`, `suite`, `episode` and the options. Read `judge.py` first (the verdict, a pure function), then
+`comparisons.py` (which episodes answer which question); `exact.py` and `sequential.py` are the tests, `plugin.py` is
+the gate in a running session, `side_by_side.py` is `pytest-vla compare`.
+"""
+
+from pytest_vla.gate.comparisons import Comparison, Scope
+from pytest_vla.gate.evidence import Bounds, Evidence, GateError, Verdict
 from pytest_vla.gate.judge import Judgement, Row, judge
 from pytest_vla.gate.rules import Rules, read_rules
-from pytest_vla.gate.verdict import Bounds, Evidence, GateError, Verdict
 
 __all__ = [
     "Bounds",
@@ -11,9 +16,9 @@ __all__ = [
     "Evidence",
     "GateError",
     "Judgement",
-    "Plan",
     "Row",
     "Rules",
+    "Scope",
     "Verdict",
     "judge",
     "read_rules",

@@ -1,20 +1,35 @@
-"""Reading a baseline: a run file, or the reviewed table of a snapshot; anything doubtful is refused."""
+"""A baseline: a run file, or a reviewed table with one line per task and partition and one letter per episode.
+
+In the table `.` is solved, `u` unsolved, `E` an error. The letters under `scenes` tell the initial states apart, so
+that a later run pairs with the table only where it starts from the same scenes.
+"""
 
 from __future__ import annotations
 
+from itertools import count, takewhile
 from pathlib import Path
 
-from pytest_vla.gate.comparisons import Record
-from pytest_vla.gate.verdict import GateError
-from pytest_vla.report.runfile import Run, RunFileError, read_run, run_path
+from pytest_vla.episode import EpisodeKey, Outcome, Result
+from pytest_vla.gate.evidence import GateError
+from pytest_vla.run import Record, RunFileError, Table, read_run, run_path
+from pytest_vla.run.pair import UNSTATED
+from pytest_vla.run.table import ERROR, OUTCOMES, SCENE_LETTERS, UNKNOWN, TableBuilder
+
+SNAPSHOT_SUFFIX = ".baseline"
+TITLE = "pytest-vla baseline 1"
+HEADER = ("suite/task/partition", "version", "solved", "of", "first", "episodes", "scenes")
+LETTERS: dict[str, str] = {"solved": ".", "unsolved": "u", "error": "E"}
+REASONS: dict[str, tuple[Outcome, str | None]] = {
+    ".": ("solved", None),
+    "u": ("unsolved", "step_limit"),
+    "E": ("error", "env_error"),
+}
 
 
-def read_baseline(run: str | Path) -> list[Record]:
+def read_baseline(run: str | Path) -> Table:
     """The episodes of a baseline; an empty, damaged or unfinished one is an error that says what to do."""
     path = run_path(run)
     if path.suffix == SNAPSHOT_SUFFIX:
-        from pytest_vla.gate.success_table import parse_table
-
         try:
             return parse_table(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
@@ -29,18 +44,64 @@ def read_baseline(run: str | Path) -> list[Record]:
             f"the baseline '{path}' is damaged: {len(baseline.damaged)} of its lines cannot be read, the first is "
             f"line {number} ({problem}). Make it again, or take an undamaged copy"
         )
-    if not any(record["outcome"] != "error" for record in baseline.episodes):
+    if not len(baseline.table.measured()):
         raise GateError(f"the baseline '{path}' is empty: it has no measured episode. Make it again")
-    check_finished(baseline, f"the baseline '{path}'")
-    return list(baseline.episodes)
-
-
-def check_finished(run: Run, name: str) -> None:
-    """Refuse what a killed run left: unsolved episodes take longer, so those that are missing are the bad ones."""
-    if not run.ended:
+    complete = baseline.completeness(gated=False)
+    if not complete.finished:
         raise GateError(
-            f"{name} was not finished ({len(run.episodes)} of {run.plan or '?'} episodes): add --vla-resume"
+            f"the baseline '{path}' was not finished ({complete.done} of {complete.planned} episodes): add --vla-resume"
         )
+    return baseline.once
 
 
-SNAPSHOT_SUFFIX = ".baseline"
+def render_table(table: Table) -> str:
+    """The table of a run's first repetition; a gap in a cell's episodes ends its line."""
+    table = table.once()
+    table = table.arranged(sorted(table.cells))
+    rows = [HEADER]
+    for number, cell in enumerate(table.cells):
+        mine = table.where(table.cell == number)
+        if not len(mine):
+            continue
+        first = int(mine.index[0])
+        length = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine.index.tolist(), count(first))))
+        letters = "".join(LETTERS[OUTCOMES[outcome]] for outcome in mine.outcome[:length].tolist())
+        scenes = "".join("" if letter == UNKNOWN else SCENE_LETTERS[letter] for letter in mine.letter[:length].tolist())
+        measured = len(letters) - letters.count("E")
+        version = mine.sources[mine.source[0]].version
+        title = "/".join(filter(None, cell))
+        rows.append((title, version, str(letters.count(".")), str(measured), str(first), letters, scenes or "-"))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([TITLE, *lines]) + "\n"
+
+
+def parse_table(text: str) -> Table:
+    """The episodes behind a table, as far as a gate needs them."""
+    lines = text.splitlines()
+    if not lines or lines[0] != TITLE:
+        raise GateError(f"this is not a baseline table: its first line must be '{TITLE}'")
+    builder = TableBuilder()
+    for number, line in enumerate(lines[2:], start=3):
+        try:
+            _parse_line(line, builder)
+        except (ValueError, KeyError):
+            raise GateError(
+                f"the baseline table is damaged in line {number}: {line!r}. Take an undamaged copy"
+            ) from None
+    table = builder.table()
+    if not (table.outcome != ERROR).any():
+        raise GateError("the baseline table is empty: it has no measured episode. Make it again")
+    return table
+
+
+def _parse_line(line: str, builder: TableBuilder) -> None:
+    title, version, solved, measured, first, letters, scenes = line.split()
+    suite, task, partition, *change = title.split("/", 3)
+    if letters.count(".") != int(solved) or len(letters) - letters.count("E") != int(measured):
+        raise ValueError
+    shown = [""] * len(letters) if scenes == "-" else list(scenes)
+    for place, (letter, scene) in enumerate(zip(letters, shown, strict=True)):
+        key = EpisodeKey(suite, task, partition, int(first) + place, "".join(change), version)
+        outcome, reason = REASONS[letter]
+        builder.add(Record(Result(key, outcome, reason, made_with=dict(UNSTATED))), place, letter=scene)

@@ -1,4 +1,4 @@
-"""The subcommands `pytest-vla gate` and `pytest-vla compare`."""
+"""The commands that judge: gate and compare."""
 
 from __future__ import annotations
 
@@ -7,36 +7,33 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pytest_vla.command import RUN_HELP, Command, share, whole
+from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.rules import LEVELS
-from pytest_vla.gate.verdict import GateError
-from pytest_vla.report.runfile import Run, read_run
+from pytest_vla.run import Run, read_run
 
 
-def add_commands(commands: Any) -> None:
-    """Add both to the parser of `pytest-vla`."""
-    gate = commands.add_parser("gate", help="judge a run: exit 0 pass, 1 fail, 6 undecided")
-    gate.add_argument("run_file", type=Path, metavar="RUN", help="a run folder or its run.jsonl, also a merged one")
-    gate.add_argument("--baseline", metavar="RUN", help="judge against this run (default: the run's own baseline)")
-    gate.add_argument(
+def _gate_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_file", type=Path, metavar="RUN", help=f"{RUN_HELP}, also a merged one")
+    share(parser, "baseline", help="judge against this run (default: the run's own baseline)")
+    parser.add_argument(
         "--success", action="append", default=[], metavar="PATTERN=RATE", help="suite[/task[/partition]]=0.8"
     )
-    gate.add_argument("--margin", type=float, metavar="SHARE", help="how much worse than the baseline still passes")
-    gate.add_argument("--confidence", type=float, metavar="SHARE", help="of each verdict (default: 0.95)")
-    gate.add_argument("--superiority", action="store_true", default=None, help="pass only what is better")
-    gate.add_argument("--by", choices=LEVELS, help="what one comparison is about")
-    gate.add_argument("--max-errors", type=int, metavar="N", help="error episodes that do not yet fail the run")
-    gate.set_defaults(run=_gate)
+    parser.add_argument("--margin", type=float, metavar="SHARE", help="how much worse than the baseline still passes")
+    parser.add_argument("--confidence", type=float, metavar="SHARE", help="of each verdict (default: 0.95)")
+    parser.add_argument("--superiority", action="store_true", default=None, help="pass only what is better")
+    parser.add_argument("--by", choices=LEVELS, help="what one comparison is about")
+    share(parser, "max-errors", help="error episodes that do not yet fail the run (default: what the run allowed)")
 
-    compare = commands.add_parser("compare", help="put runs side by side: differences, gaps, flipped episodes")
-    compare.add_argument("runs", nargs="+", metavar="RUN", help="the first is the reference")
-    compare.add_argument("--flips", type=int, default=10, metavar="N", help="flipped episodes to list (default: 10)")
-    compare.set_defaults(run=_compare)
+
+def _compare_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="the first is the reference")
+    parser.add_argument("--flips", type=whole(), default=10, metavar="N", help="episodes to list (default: 10)")
 
 
 def _gate(options: argparse.Namespace) -> int:
-    from pytest_vla.gate.github import workflow_commands, write_step_summary
-    from pytest_vla.gate.read import judge_run
-    from pytest_vla.gate.table import render
+    from pytest_vla.gate.judge import judge_run
+    from pytest_vla.gate.printing import render, workflow_commands, write_step_summary
 
     changes: dict[str, Any] = {
         name: value
@@ -54,7 +51,7 @@ def _gate(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from pytest_vla.gate.compare import describe
+    from pytest_vla.gate.side_by_side import describe
 
     if len(options.runs) < 2:
         raise GateError("compare needs two runs or more: pytest-vla compare A B")
@@ -67,7 +64,7 @@ def _readable(path: Path | str) -> Run:
     run = read_run(path)
     for number, problem in run.damaged:
         print(f"pytest-vla: {run.path}:{number} is damaged and left out ({problem})", file=sys.stderr)
-    if not run.episodes:
+    if not len(run):
         raise GateError(f"'{run.path}' has no finished episode")
     return run
 
@@ -78,3 +75,15 @@ def _threshold(text: str) -> tuple[str, Any]:
         return pattern, float(rate)
     except ValueError:
         raise GateError(f"--success must be PATTERN=RATE such as vima/rotate=0.8, got {text!r}") from None
+
+
+COMMANDS = (
+    Command("gate", "judge it", "judge a run: exit 0 pass, 1 fail, 6 undecided", _gate_arguments, _gate),
+    Command(
+        "compare",
+        "judge it",
+        "put runs side by side: differences, gaps, flipped episodes",
+        _compare_arguments,
+        _compare,
+    ),
+)

@@ -1,20 +1,21 @@
-"""From run records to comparisons: which episodes answer which question, in which order, and whether they pair."""
+"""From the episodes of a run to comparisons: which answer which question, in which order, and on pairs or not."""
 
 from __future__ import annotations
 
-import hashlib
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pytest_vla.episode import Cell
+from pytest_vla.gate.evidence import Bounds, GateError
 from pytest_vla.gate.rules import By, Group, Rules
 from pytest_vla.gate.samples import PairedSample, RateSample, Sample, UnpairedSample
-from pytest_vla.gate.verdict import Bounds, GateError
+from pytest_vla.run import Table, Why, pair
 
-Record = Mapping[str, Any]
-Cell = tuple[str, str, str, str]
-SCENE_LETTERS = "0123456789abcdefghijklmnopqrstuv"
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 LEAST_SHARED = 0.5  # of the new episodes: below this, pairs would throw away more than they gain
 
 
@@ -29,8 +30,8 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a run set out to do: episodes per cell from index `first`, and how many comparisons its gate makes in all.
+class Scope:
+    """What a gate is about: episodes per cell from index `first`, and how many comparisons it makes in all.
 
     A shard has its own cells but the comparisons of the whole: the error rates are those of the union.
     """
@@ -39,37 +40,41 @@ class Plan:
     first: int = 0
     comparisons: int = 0
     early_stop: bool = False
+    unfinished: bool = False
 
+    @property
+    def prefix(self) -> bool:
+        """Whether episodes count only where none is missing before them: solved ones end, and so arrive, first."""
+        return self.early_stop or self.unfinished
 
-def cell_of(record: Record) -> Cell:
-    return (record["suite"], record["task"], record["partition"], record.get("perturbation") or "")
+    def to_dict(self) -> dict[str, Any]:
+        """In built-in types, for the run file and for the way from a worker to the controller."""
+        cells = [[*cell, count] for cell, count in self.cells.items()]
+        return {"cells": cells, "first": self.first, "comparisons": self.comparisons, "early_stop": self.early_stop}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Scope:
+        cells = {Cell(suite, task, partition, change): count for suite, task, partition, change, count in data["cells"]}
+        return cls(cells, data["first"], data["comparisons"], data["early_stop"])
 
 
 def group_of(cell: Cell, by: By) -> Group:
-    """The comparison a cell belongs to."""
-    suite, task, partition, perturbation = cell
-    return (suite, "*" if by != "task" else task, "*" if by == "suite" else partition, perturbation)
+    """The comparison a cell belongs to; * where tasks or partitions are pooled."""
+    return cell._replace(task=cell.task if by == "task" else "*", partition="*" if by == "suite" else cell.partition)
 
 
-def group_name(group: Group) -> str:
-    """`suite/task/partition perturbation`, with * where tasks or partitions are pooled."""
-    return " ".join(filter(None, ("/".join(group[:3]), group[3])))
-
-
-def compare(
-    records: Iterable[Record], rules: Rules, plan: Plan, baseline: Iterable[Record] | None = None
-) -> list[Comparison]:
+def compare(table: Table, rules: Rules, scope: Scope, baseline: Table | None = None) -> list[Comparison]:
     """Every question of the rules (and of the baseline) with the episodes that answer it."""
-    new = _by_group(records, rules.by, plan.cells)
-    old = _by_group(baseline, rules.by, {}) if baseline is not None else None
+    new = _by_group(table.once(), rules.by, scope.cells)
+    old = _by_group(baseline.once(), rules.by, ()) if baseline is not None else None
     comparisons = []
-    for group, mine in new.items():
-        ordered = list(_in_order(mine, plan))
+    for group, (mine, cells) in new.items():
+        ordered = _in_order(mine, cells, scope)
         bounds = rules.success_bounds(group)
         if bounds is not None:
-            comparisons.append(Comparison(group, bounds, RateSample(tuple(map(_solved, filter(_measured, ordered))))))
+            comparisons.append(Comparison(group, bounds, RateSample(_outcomes(ordered.measured()))))
         if old is not None:
-            sample, note = _against(ordered, old.get(group, {}))
+            sample, note = _against(ordered, old[group][0] if group in old else None)
             comparisons.append(Comparison(group, rules.baseline_bounds(), sample, note))
     return comparisons
 
@@ -90,80 +95,72 @@ def check_versions(old: Mapping[str, str], new: Mapping[str, str]) -> None:
             )
 
 
-Episodes = dict[Cell, dict[int, Record]]
+def versions_of(table: Table) -> dict[str, str]:
+    """The version of each suite that a run was made with."""
+    pairs = {*zip(table.cell.tolist(), table.source.tolist(), strict=True)}
+    return {table.cells[cell].suite: table.sources[source].version for cell, source in sorted(pairs)}
 
 
-def _by_group(records: Iterable[Record], by: By, planned: Iterable[Cell]) -> dict[Group, Episodes]:
-    """Records by group, cell and index, planned cells included; a repeated episode is not a second one."""
-    cells: Episodes = {cell: {} for cell in planned}
-    for record in records:
-        if not record.get("repeat"):
-            cells.setdefault(cell_of(record), {})[record["index"]] = record
-    groups: dict[Group, Episodes] = defaultdict(dict)
-    for cell in sorted(cells):
-        groups[group_of(cell, by)][cell] = cells[cell]
-    return groups
+def _by_group(table: Table, by: By, planned: Iterable[Cell]) -> dict[Group, tuple[Table, list[Cell]]]:
+    """The rows of each group, by index over all its cells, and the cells: also those that are planned and have none."""
+    import numpy as np
+
+    cells = sorted({*planned, *table.tallies()})
+    table = table.arranged(cells)
+    groups: dict[Group, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(group_of(cell, by), []).append(cell)
+    names = list(groups)
+    group_numbers = np.array([names.index(group_of(cell, by)) if cell in cells else -1 for cell in table.cells])
+    numbers = group_numbers[table.cell] if len(table) else np.empty(0, np.int64)
+    order = np.lexsort((table.cell, table.index, numbers))
+    borders = np.searchsorted(numbers[order], np.arange(len(names) + 1))
+    return {
+        group: (table.where(order[borders[number] : borders[number + 1]]), groups[group])
+        for number, group in enumerate(names)
+    }
 
 
-def _in_order(cells: Episodes, plan: Plan) -> Iterator[Record]:
-    """Episodes by index over all cells; under early stopping only as far as no earlier one is missing."""
-    if not plan.early_stop:
-        for index in sorted({index for episodes in cells.values() for index in episodes}):
-            yield from (episodes[index] for episodes in cells.values() if index in episodes)
-        return
-    index = plan.first
-    while True:
-        wanted = [cell for cell in cells if index < plan.first + plan.cells.get(cell, index + 1)]
-        if not wanted or any(index not in cells[cell] for cell in wanted):
-            return
-        yield from (cells[cell][index] for cell in wanted)
-        index += 1
+def _in_order(table: Table, cells: Sequence[Cell], scope: Scope) -> Table:
+    """Rows by index over all cells; with `prefix` only rounds before which no planned episode is missing."""
+    if not scope.prefix:
+        return table
+    import numpy as np
+
+    ends = []
+    for cell in cells:
+        number = table.cells.index(cell) if cell in table.cells else -1
+        indices = table.index[(table.cell == number) & (table.index >= scope.first)]
+        gaps = np.flatnonzero(indices != scope.first + np.arange(len(indices)))
+        known = scope.first + (int(gaps[0]) if gaps.size else len(indices))
+        if cell not in scope.cells or known < scope.first + scope.cells[cell]:
+            ends.append(known)
+    rows = table.index >= scope.first
+    return table.where(rows & (table.index < min(ends)) if ends else rows)
 
 
-def _against(new: Sequence[Record], old: Episodes) -> tuple[Sample, str]:
+def _against(new: Table, old: Table | None) -> tuple[Sample, str]:
     """Pairs where the two runs share their episodes, independent outcomes where they do not, and why."""
-    if not old:
+    if old is None:
         return PairedSample(()), "not in the baseline"
-    flat = [episodes[index] for episodes in old.values() for index in sorted(episodes)]
-    check_versions(*({record["suite"]: str(record.get("version")) for record in run} for run in (flat, new)))
-    mine = [record for record in new if _measured(record)]
-    unpaired = UnpairedSample(tuple(map(_solved, filter(_measured, flat))), tuple(map(_solved, mine)))
-    shared = [
-        (old[cell_of(record)][record["index"]], record)
-        for record in new
-        if record["index"] in old.get(cell_of(record), {})
-    ]
-    # An episode that was lost on the way has neither a scene nor a renderer to compare.
-    both = [(before, after) for before, after in shared if _measured(before) and _measured(after)]
-    if any("scene" not in before and before.get("made_with") != after.get("made_with") for before, after in both):
+    check_versions(versions_of(old), versions_of(new))
+    unpaired = UnpairedSample(_outcomes(old.measured()), _outcomes(new.measured()))
+    pairs = pair(new, old)
+    why = pairs.why()
+    shared = len(new) - why[Why.ONLY_NEW]
+    if why[Why.MADE_WITH]:
         return unpaired, "the baseline was made with another renderer"
-    changed = sum(not _same_scene(before, after) for before, after in both)
-    if changed:
-        return unpaired, f"{changed} of {len(shared)} scenes differ from the baseline's"
-    if new and len(shared) < LEAST_SHARED * len(new):
-        return unpaired, f"only {len(shared)} of {len(new)} episodes are in the baseline"
-    pairs = [(_solved(before), _solved(after)) for before, after in both]
-    note = f"{len(new) - len(shared)} episodes are not in the baseline" if len(shared) < len(new) else ""
-    return PairedSample(tuple(pairs)), note
+    if why[Why.SCENE]:
+        return unpaired, f"{why[Why.SCENE]} of {shared} scenes differ from the baseline's"
+    if len(new) and shared < LEAST_SHARED * len(new):
+        return unpaired, f"only {shared} of {len(new)} episodes are in the baseline"
+    note = f"{len(new) - shared} episodes are not in the baseline" if shared < len(new) else ""
+    return PairedSample(tuple(zip(_bools(pairs.before), _bools(pairs.after), strict=True))), note
 
 
-def scene_letter(record: Record) -> str:
-    """One letter for the state an episode started from, as a baseline table shows it; none without a digest."""
-    if "scene" in record:
-        return str(record["scene"])
-    digest = str(record.get("initial_digest") or "")
-    return SCENE_LETTERS[hashlib.blake2b(digest.encode(), digest_size=1).digest()[0] % 32] if digest else ""
+def _outcomes(table: Table) -> tuple[bool, ...]:
+    return _bools(table.solved)
 
 
-def _same_scene(old: Record, new: Record) -> bool:
-    if "scene" in old:  # from a table
-        return bool(old["scene"] == scene_letter(new))
-    return str(old.get("initial_digest") or "") == str(new.get("initial_digest") or "")
-
-
-def _measured(record: Record) -> bool:
-    return bool(record["outcome"] != "error")
-
-
-def _solved(record: Record) -> bool:
-    return bool(record["outcome"] == "solved")
+def _bools(column: NDArray[np.bool_]) -> tuple[bool, ...]:
+    return tuple(column.tolist())

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pytest_vla.gate.verdict import Bounds, Evidence
+from pytest_vla.gate.evidence import Bounds, Evidence
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_vla.gate.evidence import Bounds
 from pytest_vla.gate.exact import difference_score, paired_score
 from pytest_vla.gate.sequential import paired_stake, rate_stake
-from pytest_vla.gate.verdict import Bounds
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,14 +7,14 @@ from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from pytest_vla.gate.verdict import Bounds, GateError
+from pytest_vla.episode import Cell
+from pytest_vla.gate.evidence import Bounds, GateError
 from pytest_vla.suggest import unknown
 
 TABLE = "tool.pytest_vla.gate"
 By = Literal["task", "partition", "suite"]
 LEVELS: tuple[By, ...] = ("task", "partition", "suite")
-#: suite, task, partition, perturbation; '*' where a comparison pools over all of them
-Group = tuple[str, str, str, str]
+Group = Cell  # with '*' where a comparison pools over all tasks or partitions
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from pytest_vla.gate import exact, intervals, planning, sequential
-from pytest_vla.gate.intervals import Interval
+from pytest_vla.gate import exact, planning, sequential
+from pytest_vla.gate.evidence import Bounds, Evidence
 from pytest_vla.gate.planning import Alphas
-from pytest_vla.gate.verdict import Bounds, Evidence
+from pytest_vla.run import intervals
+from pytest_vla.run.intervals import Interval
 
 
 class Sample(Protocol):

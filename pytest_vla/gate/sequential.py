@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import log
 from typing import TYPE_CHECKING
 
-from pytest_vla.gate.verdict import Bounds, Evidence, Verdict
+from pytest_vla.gate.evidence import Bounds, Evidence, Verdict
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
-from pytest_vla.gate.baseline import SNAPSHOT_SUFFIX
+from pytest_vla.gate.baseline import SNAPSHOT_SUFFIX, parse_table, render_table
+from pytest_vla.gate.evidence import GateError, Verdict
 from pytest_vla.gate.judge import Judgement, judge
 from pytest_vla.gate.rules import Rules
-from pytest_vla.gate.success_table import parse_table, render_table
-from pytest_vla.gate.verdict import GateError, Verdict
-from pytest_vla.report.runfile import read_run
+from pytest_vla.run import read_run
 from pytest_vla.suite import get_suite
 
 if TYPE_CHECKING:
@@ -33,11 +32,11 @@ STATE = "state"  # the text field of the PNG with the digest of the physical sta
 @pytest.fixture
 def vla_baseline(snapshot: Any, request: pytest.FixtureRequest) -> Any:
     """The stored success table of this test: `assert vla_baseline == success_table(RUN)`; see docs/gate.md."""
-    from pytest_vla.gate.session import rules_of
-    from pytest_vla.plugin import EXECUTION
+    from pytest_vla.command_line import read_settings
+    from pytest_vla.gate.plugin import rules_of
 
     config = request.config
-    rules = rules_of(config.stash[EXECUTION].settings)
+    rules = rules_of(read_settings(config))
     members = {"rules": rules, "exact": bool(config.option.update_snapshots)}
     return snapshot.use_extension(type("Baseline", (BaselineExtension,), members))
 
@@ -52,9 +51,9 @@ def vla_scene(snapshot: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 def success_table(run: Path | str) -> str:
     """The success table of a run file, for a baseline snapshot."""
     found = read_run(run)
-    if not found.episodes:
+    if not len(found):
         raise GateError(f"'{found.path}' has no finished episode")
-    return render_table(found.episodes)
+    return render_table(found.table)
 
 
 class BaselineExtension(SingleFileSnapshotExtension):
@@ -71,15 +70,14 @@ class BaselineExtension(SingleFileSnapshotExtension):
         return self._judge(serialized_data, snapshot_data).verdict is Verdict.PASS
 
     def diff_lines(self, serialized_data: Any, snapshot_data: Any) -> Iterator[str]:
-        from pytest_vla.gate.table import render
+        from pytest_vla.gate.printing import render
 
         yield from render(self._judge(serialized_data, snapshot_data)).splitlines()
         yield "accept the new rates with --snapshot-update"
 
     def _judge(self, new: str, old: str) -> Judgement:
-        records = parse_table(new)
-        errors = sum(record["outcome"] == "error" for record in records)
-        return judge(records, self.rules, baseline=parse_table(old), max_errors=errors)
+        table = parse_table(new)
+        return judge(table, self.rules, baseline=parse_table(old), max_errors=table.error_count())
 
 
 @dataclass(frozen=True, slots=True)

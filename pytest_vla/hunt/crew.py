@@ -2,7 +2,7 @@
 
 The first worker to come leads. It writes questions; whoever is free (the leader too) takes one by renaming it, which
 only one can do, and writes the answer. Whoever is at work touches its file as a sign of life: a question whose taker
-died is answered by the leader, and without a leader everybody goes home.
+died is answered by the leader, and without a leader everybody goes home. Whoever answers tells the run file too, once.
 """
 
 from __future__ import annotations
@@ -11,25 +11,32 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.hunt.resume import Question, answer_of
+from pytest_vla.run import Record
 
 if TYPE_CHECKING:
     from pytest_vla.hunt.items import HuntKey
+    from pytest_vla.hunt.search import Answer
 
 POLL_S = 0.005
 BEAT_S = 1.0
 PATIENCE_S = 30.0
-"""Without a sign of life for so long, a worker is gone. Were it only slow, an episode is played twice, no more."""
+"""Without a sign of life for so long, a worker is gone. Were it only slow, an episode is played twice and told once."""
 
-Played = tuple[bool | None, dict[str, Any]]
-Play = Callable[[EpisodeKey], Played]
+
+class Player(Protocol):
+    """Who plays episodes, and tells the run file."""
+
+    def play(self, episode: EpisodeKey) -> Record: ...
+
+    def tell(self, record: Record) -> None: ...
 
 
 @dataclass
@@ -38,16 +45,17 @@ class Crew:
 
     folder: Path
     leads: bool
-    asked: int = 0
+    hands: int = 1
+    questions: int = 0
 
     @classmethod
-    def join(cls, folder: Path) -> Crew:
+    def join(cls, folder: Path, hands: int = 1) -> Crew:
         folder.mkdir(parents=True, exist_ok=True)
         try:
             (folder / "leader").touch(exist_ok=False)
         except FileExistsError:
-            return cls(folder, leads=False)
-        return cls(folder, leads=True)
+            return cls(folder, leads=False, hands=hands)
+        return cls(folder, leads=True, hands=hands)
 
     @contextmanager
     def leading(self) -> Iterator[None]:
@@ -60,16 +68,22 @@ class Crew:
 
     # --- the leader ---------------------------------------------------------------------------------------------------
 
-    def play(self, episodes: Sequence[EpisodeKey], play: Play) -> list[Played]:
+    def play(self, episodes: Sequence[EpisodeKey], player: Player) -> list[Answer]:
         """Answers for all episodes, by whoever is free."""
-        names = [f"{self.asked + number:06d}" for number in range(len(episodes))]
-        self.asked += len(episodes)
+
+        def play(episode: EpisodeKey) -> Answer:
+            record = player.play(episode)
+            player.tell(record)
+            return answer_of(record)
+
+        names = [f"{self.questions + number:06d}" for number in range(len(episodes))]
+        self.questions += len(episodes)
         if len(episodes) == 1:
             return [play(episodes[0])]
         waiting = dict(zip(names, episodes, strict=True))
         for name, episode in waiting.items():
-            _write(self.folder / f"{name}.ask", {"index": episode.index, "perturbation": episode.perturbation})
-        answers: dict[str, Played] = {}
+            _write(self.folder / f"{name}.ask", [episode.index, episode.perturbation])
+        answers: dict[str, Answer] = {}
         while waiting:
             for name in list(waiting):
                 if self._take(name) or self._abandoned(name):
@@ -78,7 +92,7 @@ class Crew:
                     break
                 answer = _read(self.folder / f"{name}.done")
                 if answer is not None:
-                    answers[name] = (answer["answer"], answer["record"])
+                    (answers[name],) = answer
                     waiting.pop(name)
                     (self.folder / f"{name}.done").unlink()
             else:
@@ -86,48 +100,54 @@ class Crew:
         return [answers[name] for name in names]
 
     def _take(self, name: str) -> bool:
-        try:
-            (self.folder / f"{name}.ask").rename(self.folder / f"{name}.taken")
-        except FileNotFoundError:
+        taken = self.folder / f"{name}.taken"
+        if not _renamed(self.folder / f"{name}.ask", taken):
             return False
-        os.utime(self.folder / f"{name}.taken")
+        os.utime(taken)
         return True
 
     def _abandoned(self, name: str) -> bool:
-        return _age_s(self.folder / f"{name}.taken") > PATIENCE_S
+        """Whether nobody is at it any more. Then it is the leader's: whoever was too slow finds the file gone."""
+        for path in (self.folder / f"{name}.taken", self.folder / f"{name}.played"):
+            if _age_s(path) > PATIENCE_S and _removed(path):
+                return True
+        return False
 
     # --- a helping hand -----------------------------------------------------------------------------------------------
 
-    def next_question(self) -> tuple[str, dict[str, Any]] | None:
+    def next_question(self) -> tuple[str, Question] | None:
         """A question that is ours to answer; None when the hunt is over, or its leader is gone."""
         while not (self.folder / "over").exists() and _age_s(self.folder / "leader") < PATIENCE_S:
             for path in sorted(self.folder.glob("*.ask")):
                 if self._take(path.stem):
                     question = _read(self.folder / f"{path.stem}.taken")
                     assert question is not None
-                    return path.stem, question
+                    index, perturbation = question
+                    return path.stem, (index, perturbation)
             time.sleep(POLL_S)
         return None
 
-    def answer(self, name: str, play: Callable[[], Played]) -> None:
+    def answer(self, name: str, player: Player, episode: EpisodeKey) -> None:
         """Play and tell; what cannot be played is given back, so that the leader meets the same error."""
-        taken = self.folder / f"{name}.taken"
+        taken, played = self.folder / f"{name}.taken", self.folder / f"{name}.played"
         try:
             with _beating(taken):
-                answer, record = play()
+                record = player.play(episode)
         except BaseException:
             with suppress(FileNotFoundError):  # the leader took it over meanwhile
                 taken.rename(self.folder / f"{name}.ask")
             raise
-        _write(self.folder / f"{name}.done", {"answer": answer, "record": record})
-        taken.unlink(missing_ok=True)
+        if _renamed(taken, played):  # else the leader took it over meanwhile
+            player.tell(record)
+            _write(self.folder / f"{name}.done", [answer_of(record)])
+            played.unlink(missing_ok=True)
 
 
-def help_out(crew: Crew, play: Play, key: HuntKey) -> None:
+def help_out(crew: Crew, player: Player, key: HuntKey) -> None:
     """Answer questions until the hunt is over."""
     while (question := crew.next_question()) is not None:
-        name, asked = question
-        crew.answer(name, partial(play, key.episode(asked["index"], asked["perturbation"])))
+        name, (index, perturbation) = question
+        crew.answer(name, player, key.episode(index, perturbation))
 
 
 @contextmanager
@@ -149,16 +169,33 @@ def _beating(path: Path) -> Iterator[None]:
         thread.join()
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
+def _renamed(path: Path, target: Path) -> bool:
+    """Of all who try, one succeeds."""
+    try:
+        path.rename(target)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _removed(path: Path) -> bool:
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _write(path: Path, content: list[Any]) -> None:
     """All of it or nothing."""
     draft = path.with_suffix(f".draft{os.getpid()}")
     draft.write_text(json.dumps(content), encoding="utf-8")
     draft.rename(path)
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> list[Any] | None:
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: list[Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     return content

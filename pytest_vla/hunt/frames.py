@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +38,18 @@ def side_by_side(suite: Suite, env: gymnasium.Env[Any, Any], episode: EpisodeKey
     return buffer.getvalue()
 
 
+def save_side_by_side(path: Path, suite: Suite, env: gymnasium.Env[Any, Any], episode: EpisodeKey) -> bool:
+    """Write the picture, all of it or nothing; False when there is none."""
+    content = side_by_side(suite, env, episode)
+    if content is None:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.draft{os.getpid()}")
+    draft.write_bytes(content)
+    draft.rename(path)
+    return True
+
+
 def first_observation(suite: Suite, env: gymnasium.Env[Any, Any], episode: EpisodeKey) -> dict[str, Any]:
     """An episode's first images and instruction, as the policy gets them."""
     from pytest_vla.perturb import perturbed
@@ -48,7 +62,7 @@ def first_observation(suite: Suite, env: gymnasium.Env[Any, Any], episode: Episo
 
 def _picture(sides: Mapping[str, Mapping[str, Any]]) -> Image:
     """Three rows: titles, cameras below each other, instructions."""
-    from pytest_vla.report.frames import FAINT, INK, in_a_column, in_a_row, picture_of
+    from pytest_vla.pictures import FAINT, INK, in_a_column, in_a_row, picture_of
 
     cameras = [in_a_column([picture_of(image) for image in seen["images"].values()], GAP_PX) for seen in sides.values()]
     width = max(COLUMN_PX, *(picture.width for picture in cameras))
@@ -63,7 +77,7 @@ def _picture(sides: Mapping[str, Mapping[str, Any]]) -> Image:
 def _words(text: str, width: int, ink: tuple[int, int, int]) -> Image:
     from PIL import Image, ImageDraw
 
-    from pytest_vla.report.frames import PAPER, font, wrap
+    from pytest_vla.pictures import PAPER, font, wrap
 
     margin, line_px = LETTER_PX // 2, round(1.35 * LETTER_PX)
     lines = wrap(text, width - 2 * margin, font(LETTER_PX))
@@ -76,7 +90,7 @@ def _words(text: str, width: int, ink: tuple[int, int, int]) -> Image:
 def _widened(picture: Image, width: int) -> Image:
     from PIL import Image
 
-    from pytest_vla.report.frames import PAPER
+    from pytest_vla.pictures import PAPER
 
     sheet = Image.new("RGB", (width, picture.height), PAPER)
     sheet.paste(picture, (0, 0))

@@ -24,9 +24,7 @@ class Ledger:
 
     @classmethod
     def open(cls, folder: str | None, root: Path, hunt: HuntKey) -> Ledger:
-        return cls(
-            open_database(root / (folder or FOLDER)), f"pytest-vla/{hunt.suite}/{hunt.task}/{hunt.partition}".encode()
-        )
+        return cls(open_database(root / (folder or FOLDER)), "/".join(("pytest-vla", *hunt.name)).encode())
 
     def finds(self) -> list[str]:
         return sorted(value.decode() for value in self.database.fetch(self.key))

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from pytest_vla.options import renamed
 from pytest_vla.suite import Suite, register
 
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "vla_hunt"
-DEFAULT_BUDGET = 500
-DEFAULT_CONTROLS = 10
+DEFAULT_EPISODES = 500
+DEFAULT_SCENES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,10 @@ class Hunted:
     axes: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
     partitions: tuple[str, ...] = ()
+    scenes: int | None = None
     episodes: int | None = None
-    budget: int | None = None
+    refused: str = ""
+    """What cannot be read as it was written; said when all files are collected."""
 
 
 def hunt(
@@ -32,8 +35,9 @@ def hunt(
     axes: str | Sequence[str] = (),
     task: str | Sequence[str] = (),
     partition: str | Sequence[str] = (),
+    scenes: int | None = None,
     episodes: int | None = None,
-    budget: int | None = None,
+    budget: object = None,
 ) -> Callable[[F], F]:
     """One hunt per task x partition of the suite, with fixtures `policy`, `env`, `episode` and `perturbation`.
 
@@ -43,13 +47,15 @@ def hunt(
         suite: the name of a suite, or a Suite object of your own (which is registered under its name).
         axes: names of axes or of groups of axes; all that the suite supports otherwise.
         task, partition: only these; all tasks and the suite's default partitions otherwise.
-        episodes: unperturbed episodes to start from, where `--vla-episodes` is not given.
-        budget: episodes a hunt may use, where `--vla-hunt-episodes` is not given.
+        scenes: unperturbed episodes to start from, where `--vla-hunt-scenes` is not given.
+        episodes: episodes a hunt may use in all, where `--vla-hunt-episodes` is not given.
+        budget: the old name of `episodes`, refused.
     """
     import pytest
 
     name = suite if isinstance(suite, str) else register(suite).name
-    asked = Hunted(name, _names(axes), _names(task), _names(partition), episodes, budget)
+    refused = renamed("@vla.hunt(budget=)", "@vla.hunt(episodes=)") if budget is not None else ""
+    asked = Hunted(name, _names(axes), _names(task), _names(partition), scenes, episodes, refused)
     return pytest.mark.vla_hunt(asked)
 
 

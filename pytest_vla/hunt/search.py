@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pytest_vla.hunt.history import History
 from pytest_vla.hunt.space import MAX_LEVEL, Point, Space, active, change, severity
 from pytest_vla.hunt.suspects import Suspects, Thresholds
+from pytest_vla.run.hunts import Tested
 
 FAILING_SHARE = (0.3, 0.5)
 """The number of axes off neutral is chosen so that this share of fresh points fails."""
@@ -82,15 +83,15 @@ class Outcome:
     """Confirmed failures that took more than three axes at once: too much, rather than a cause."""
     unconfirmed: int = 0
 
-    def tested(self) -> dict[str, float]:
+    def tested(self) -> Tested:
         """How much was looked at: points, axes off at once, levels in all, and pairs of levels that were solved."""
         points = list(self.history.answers)
-        return {
-            "points": len(points),
-            "most_axes": max((len(active(point)) for point in points), default=0),
-            "severity": max(map(severity, points), default=0),
-            "pairs": self.history.solved_pairs(),
-        }
+        return Tested(
+            points=len(points),
+            most_axes=max((len(active(point)) for point in points), default=0),
+            severity=max(map(severity, points), default=0),
+            pairs=self.history.solved_pairs(),
+        )
 
 
 class OutOfBudget(Exception):
@@ -110,12 +111,13 @@ class Hunt:
         batch: int = 1,
         random_seed: int = 0,
         known: Sequence[Point] = (),
+        on_cause: Callable[[Cause], object] = lambda cause: None,
     ) -> None:
         self.space, self._ask, self.budget, self.batch = space, ask, budget, batch
         self.random = random.Random(random_seed)
         self.history = History(space)
         self.outcome = Outcome(space, self.history)
-        self._all_seeds, self._known = list(seeds), list(known)
+        self._all_seeds, self._known, self._on_cause = list(seeds), list(known), on_cause
         self._asked_with: dict[Point, list[int]] = {}
         self._failed_with: dict[Point, int] = {}
         self._density = max(1.0, len(space.axes) / 3)
@@ -264,13 +266,16 @@ class Hunt:
         if axes is None:
             self._overloaded(point)
             return
-        cause = self._minimal(self._shrink_levels(self.space.only(point, axes)))
-        if not self._confirmed(cause):
+        smallest = self._minimal(self._shrink_levels(self.space.only(point, axes)))
+        if not self._confirmed(smallest):
             self.outcome.unconfirmed += 1
             return
-        failed, solved, spent = self.history.failed(cause), self.history.solved(cause), self.outcome.episodes - start
-        kept = [known for known in self.outcome.causes if not self.space.covers(known.point, cause)]
-        self.outcome.causes = [*kept, Cause(cause, failed, failed + solved, spent, self._failed_with[cause])]
+        failed, solved = self.history.failed(smallest), self.history.solved(smallest)
+        spent = self.outcome.episodes - start
+        cause = Cause(smallest, failed, failed + solved, spent, self._failed_with[smallest])
+        kept = [known for known in self.outcome.causes if not self.space.covers(known.point, smallest)]
+        self.outcome.causes = [*kept, cause]
+        self._on_cause(cause)
 
     def _shrink_axes(self, point: Point) -> list[int] | None:
         """The axes that make it fail, or None when it takes more than three."""

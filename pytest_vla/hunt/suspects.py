@@ -21,6 +21,8 @@ SIZE_WEIGHT = (0.4, 0.3, 0.2, 0.1)
 SEEN_WEIGHT = 0.35
 """A suspect counts this much for each solved point that it was in; not 0, since bands fail and what is above solves."""
 LEAST_WEIGHT = 1e-3
+DIGITS = 9
+"""Of a weight that is compared with another: a sum is not the same to the last bit on every machine, the search is."""
 
 
 @dataclass
@@ -49,7 +51,7 @@ class Suspects:
 
     def best(self) -> tuple[list[int] | None, float]:
         """The likeliest suspect with its weight; None when that is `more than three axes`."""
-        index = int(np.argmax(self.weights))
+        index = int(np.argmax(self.weights.round(DIGITS)))
         weight = float(self.weights[index])
         if index == len(self.members):
             return None, weight
@@ -57,15 +59,15 @@ class Suspects:
 
     def next_test(self) -> list[int]:
         """Axes to leave off neutral so that about half of the weight is in what is left."""
-        share = self.weights[:-1] @ self.members
+        share = (self.weights[:-1] @ self.members).round(DIGITS)
         order = np.argsort(-share, kind="stable")
         kept: list[int] = []
         best: tuple[float, list[int]] = (2.0, [])
         for number in order[:-1] if len(order) > 1 else order:
             kept.append(int(number))
-            off = abs(self._inside(kept).sum() - 0.5)
+            off = round(abs(float(self._inside(kept).sum()) - 0.5), DIGITS)
             if off < best[0]:
-                best = (float(off), list(kept))
+                best = (off, list(kept))
         return [self.axes[i] for i in best[1]]
 
     def learn(self, kept: list[int], solved: bool, flakiness: float, light: bool) -> None:
@@ -103,13 +105,13 @@ class Thresholds:
         return cls(weights / weights.sum())
 
     def best(self) -> tuple[int, float]:
-        level = int(np.argmax(self.weights))
+        level = int(np.argmax(self.weights.round(DIGITS)))
         return level, float(self.weights[level])
 
     def next_test(self) -> int:
         """The level below which about half of the weight is; never the highest, which is known to fail."""
         below = np.cumsum(self.weights)[:-1]
-        return int(np.argmin(np.abs(below - 0.5)))
+        return int(np.argmin(np.abs(below - 0.5).round(DIGITS)))
 
     def learn(self, level: int, solved: bool, flakiness: float) -> None:
         """Take in whether the axis at that level was solved."""

@@ -13,9 +13,8 @@ from pytest_vla.inference.engine import Engine, Episode, Job
 from pytest_vla.inference.local import declared
 from pytest_vla.inference.tree import plain
 from pytest_vla.inference.tuning import draw, measure_supply, operating_point, sizes_up_to
-from pytest_vla.policies.base import PolicyError, PolicySpec
-from pytest_vla.policies.builtin import BUILTIN
-from pytest_vla.policies.loading import load_policy
+from pytest_vla.policies.base import PolicyError
+from pytest_vla.policies.kinds import kind_of, load_shared
 from pytest_vla.suite import Suite, get_suite
 
 MEASURE_S = 2.0
@@ -24,17 +23,17 @@ START_LIMIT_S = 120.0
 
 def tune(policy_text: str, suite_name: str, device: str, simulators: int) -> str:
     """Measure, draw, and say which batch to use."""
-    if policy_text in BUILTIN:
+    if kind_of(policy_text).place == "env":
         raise PolicyError(f"{policy_text!r} lives in the simulators' processes: there is nothing to tune")
     suite = get_suite(suite_name)
-    policy = load_policy(policy_text).bind(None, None)  # type: ignore[arg-type]  # it is shared: it needs neither
-    if device != "cpu" and hasattr(policy, "to"):
-        policy.to(device)
+    source = load_shared(policy_text)
+    source.move_to(device)
+    policy = source.policy
     key = first_episode(suite)
     env = suite.make_env(key.task)
     try:
         observation, _ = env.reset(seed=key.seed(), options={"episode": key})
-        observation = plain(declared(observation, getattr(policy, "spec", PolicySpec())))
+        observation = plain(declared(observation, source.spec))
     finally:
         env.close()
     job = Job(Episode(key, policy.reset(key), begun=True), observation)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from pytest_vla.episode import EpisodeKey
+from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.policies.base import Policy, PolicyError
 
 MAX_ERROR_TEXT = 20_000  # characters
@@ -204,10 +204,11 @@ def checked(actions: Any, count: int) -> list[Any]:
 
 
 def failure_of(error: Exception) -> Failure:
-    """What a person should read of an exception; an error that names its own reason keeps it."""
-    reason = getattr(error, "reason", "policy_error")
-    if isinstance(error, PolicyError) or hasattr(error, "reason"):
-        return Failure(str(reason), str(error)[:MAX_ERROR_TEXT])
+    """What a person should read of an exception; one of ours says all in its text, of any other the traceback helps."""
+    if isinstance(error, EpisodeError):
+        return Failure(error.reason, str(error)[:MAX_ERROR_TEXT])
+    if isinstance(error, PolicyError):
+        return Failure("policy_error", str(error)[:MAX_ERROR_TEXT])
     text = "".join(traceback.format_exception(error)).rstrip()
     return Failure("policy_error", text[-MAX_ERROR_TEXT:])
 

@@ -24,7 +24,7 @@ from pytest_vla.inference.batching import Batcher
 from pytest_vla.inference.engine import Engine, Episode, Failure, Job
 from pytest_vla.inference.tree import TreeError, flatten, plain, signature
 from pytest_vla.policies.base import Policy, PolicyError
-from pytest_vla.policies.chunking import Chunked, ChunkState
+from pytest_vla.policies.chunking import Chunked, ChunkState, execution
 from pytest_vla.policies.wire import (
     MAX_MESSAGE,
     PROTOCOL_VERSION,
@@ -57,7 +57,7 @@ class ServeOptions:
     protocol: str = "auto"
     batch: int = 32
     horizon: int | None = None
-    ensemble: str = "newest"
+    ensemble: str | None = None
     max_message: int = MAX_MESSAGE
     max_clients: int = 256
     idle_limit: float = 3600.0
@@ -104,8 +104,8 @@ class Desk:
 class PolicyServer:
     """One policy, any number of connections of either protocol."""
 
-    def __init__(self, policy: Policy, name: str, options: ServeOptions) -> None:
-        self.policy, self.name, self.options = policy, name, options
+    def __init__(self, policy: Policy, name: str, options: ServeOptions, digest: str = "") -> None:
+        self.policy, self.name, self.options, self.digest = policy, name, options, digest
         self._numbers = itertools.count()
         self._clients = 0
 
@@ -174,7 +174,7 @@ class Talk:
     def __init__(self, server: PolicyServer, connection: ServerConnection, number: int) -> None:
         self.server, self.connection, self.number = server, connection, number
         options = server.options
-        self._chunked = Chunked(server.policy, options.horizon, options.ensemble)
+        self._chunked = Chunked(server.policy, *execution(server.policy.spec, options.horizon, options.ensemble))
         self._episode = Episode(EpisodeKey("remote", "connection", "", number))
         self._chunks = ChunkState(None)
 
@@ -234,13 +234,14 @@ class Talk:
             "harness_version": f"pytest-vla {__version__}",
             "protocol_version": PROTOCOL_VERSION,
             "model_server": self.server.name,
+            "model_digest": self.server.digest,
             "capabilities": {},
         }
 
     # --- openpi ------------------------------------------------------------------------------------------------------
 
     async def _openpi(self) -> None:
-        metadata = {"policy": self.server.name, "pytest_vla": __version__}
+        metadata = {"policy": self.server.name, "digest": self.server.digest, "pytest_vla": __version__}
         await self.connection.send(pack_tree(metadata))
         while True:
             received = unpack_tree(await self._next())
@@ -309,23 +310,19 @@ def _as_chunk(action: Any) -> Any:
 
 def run_server(policy_text: str, options: ServeOptions, device: str = "cpu") -> int:
     """The `serve` command: load, listen, say where, until Ctrl-C."""
-    from pytest_vla.policies.builtin import BUILTIN
-    from pytest_vla.policies.loading import load_policy
+    from pytest_vla.policies.kinds import load_shared
 
-    if policy_text in BUILTIN:
-        raise PolicyError(f"{policy_text!r} needs the environment and cannot be served")
     if options.host not in ("127.0.0.1", "localhost", "::1") and not options.token:
         raise PolicyError(f"{options.host} is open to the network: set PYTEST_VLA_TOKEN, or serve on 127.0.0.1")
-    policy = load_policy(policy_text).bind(None, None)  # type: ignore[arg-type]  # it is shared: it needs neither
-    if device != "cpu" and hasattr(policy, "to"):
-        policy.to(device)
+    source = load_shared(policy_text)
+    source.move_to(device)
 
     def ready(server: Server) -> None:
         host, port = _first_address(server.sockets)
         print(f"serving {policy_text} on ws://{host}:{port} (vla-eval and openpi protocols)", flush=True)
 
     try:
-        asyncio.run(PolicyServer(policy, policy_text, options).run(ready))
+        asyncio.run(PolicyServer(source.policy, policy_text, options, source.digest).run(ready))
     except OSError as error:
         raise PolicyError(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}") from None
     except KeyboardInterrupt:

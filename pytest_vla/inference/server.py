@@ -261,14 +261,12 @@ def main() -> None:
 
 
 def _load(options: dict[str, Any]) -> tuple[Engine, dict[str, Any]]:
-    from pytest_vla.policies.loading import load_policy
+    from pytest_vla.policies.kinds import load_shared
 
-    source = load_policy(options["policy"])
-    policy = source.bind(None, None)  # type: ignore[arg-type]  # a shared policy needs neither suite nor env
-    if options["device"] != "cpu" and hasattr(policy, "to"):
-        policy.to(options["device"])
-    introduction = {"text": source.text, "digest": source.digest, "spec": source.spec.to_dict()}
-    return Engine(policy, fixed=options["batch"] if options["fixed"] else 0), introduction
+    source = load_shared(options["policy"])
+    source.move_to(options["device"])
+    introduction = {"digest": source.digest, "verified": source.verified, "spec": source.spec.to_dict()}
+    return Engine(source.policy, fixed=options["batch"] if options["fixed"] else 0), introduction
 
 
 def _watch_lifeline(limit: float) -> None:

@@ -78,6 +78,10 @@ class Service:
         return str(self.introduction["digest"])
 
     @property
+    def verified(self) -> bool:
+        return bool(self.introduction["verified"])
+
+    @property
     def spec(self) -> PolicySpec:
         return PolicySpec.from_dict(self.introduction["spec"])
 

@@ -2,68 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from pytest_vla.options import InferenceOptions, Settings
 from pytest_vla.policies.base import Policy, PolicySpec
-from pytest_vla.policies.builtin import BUILTIN
-from pytest_vla.policies.loading import PolicySource, is_address, load_policy
+from pytest_vla.policies.kinds import kind_of, load_policy
+from pytest_vla.policies.source import PolicySource, SharedSource
 
 if TYPE_CHECKING:
     import pytest
 
     from pytest_vla.inference.service import Service
-    from pytest_vla.options import Settings
 
 DEFAULT_BATCH = 32
 DEFAULT_FIXED_BATCH = 8  # rows every call of a deterministic run has, whether or not they are used
 
 
-def local_source(settings: Settings) -> PolicySource:
+def local_source(options: InferenceOptions) -> PolicySource:
     """The policy loaded into this process."""
-    assert settings.policy is not None
-    source = load_policy(settings.policy)
-    if settings.policy in BUILTIN:
+    assert options.policy is not None
+    source = load_policy(options.policy)
+    if not isinstance(source, SharedSource):
         return source
     from pytest_vla.inference.local import LocalPolicy
 
-    policy: Policy = source.bind(None, None)  # type: ignore[arg-type]  # it is shared: it needs neither
-    if settings.device and hasattr(policy, "to"):
-        policy.to(settings.device[0])
-    return _asked_as_told(source, LocalPolicy(policy, fixed_batch(settings)), settings)
+    if options.device:
+        source.move_to(options.device[0])
+    return _asked_as_told(source, LocalPolicy(source.policy, fixed_batch(options)), options)
 
 
-def open_policy(settings: Settings, workers: int) -> tuple[PolicySource, Service | None]:
+def open_policy(options: InferenceOptions, timeout: float, workers: int) -> tuple[PolicySource, Service | None]:
     """On the controller: the policy, checked, and the servers that hold it where there are workers to serve."""
-    service = start_service(settings, workers) if workers else None
-    return (local_source(settings), None) if service is None else (remote_source(told(service), settings), service)
+    service = start_service(options, timeout, workers) if workers else None
+    if service is None:
+        return local_source(options), None
+    return remote_source(told(service), options, timeout), service
 
 
-def recorded_source(text: str, options: Mapping[str, Any]) -> PolicySource:
-    """A policy in this process, asked in the way a run file says it was asked then."""
-    names = {"batch": None, "deterministic": False, "horizon": 0, "ensemble": None}
-    asked = {name: options.get(name, default) for name, default in names.items()}
-    return local_source(cast("Settings", SimpleNamespace(policy=text, device=(), **asked)))
+def recorded_source(text: str, recorded: Mapping[str, Any]) -> PolicySource:
+    """A policy in this process, asked in the way the options of a run file say it was asked then."""
+    return local_source(replace(Settings.from_dict(recorded).inference, policy=text, device=()))
 
 
-def start_service(settings: Settings, workers: int) -> Service | None:
+def start_service(options: InferenceOptions, timeout: float, workers: int) -> Service | None:
     """The servers for so many workers, or None for a policy that lives in each worker because it needs the env."""
-    if settings.policy is None or settings.policy in BUILTIN:
+    if options.policy is None or kind_of(options.policy).place == "env":
         return None
     from pytest_vla.inference.service import Service, ServiceOptions
 
-    automatic = settings.batch == "auto" and not settings.deterministic
-    options = ServiceOptions(
-        policy=settings.policy,
-        devices=settings.device or ("cpu",),
-        batch=fixed_batch(settings) or _number(settings, DEFAULT_BATCH),
-        fixed=fixed_batch(settings) > 0,
-        limit=settings.timeout,
-        tune=automatic,
+    wanted = ServiceOptions(
+        policy=options.policy,
+        devices=options.device or ("cpu",),
+        batch=fixed_batch(options) or _number(options, DEFAULT_BATCH),
+        fixed=fixed_batch(options) > 0,
+        limit=timeout,
+        tune=options.batch == "auto" and not options.deterministic,
         clients=workers,
     )
-    return Service.start(options)
+    return Service.start(wanted)
 
 
 def local_workers(config: pytest.Config) -> int:
@@ -78,26 +76,28 @@ def told(service: Service, worker: str = "gw0") -> dict[str, Any]:
     return {
         "address": service.addresses[number % len(service.addresses)],
         "digest": service.digest,
+        "verified": service.verified,
         "spec": service.spec.to_dict(),
     }
 
 
-def remote_source(served: Mapping[str, Any], settings: Settings) -> PolicySource:
+def remote_source(served: Mapping[str, Any], options: InferenceOptions, timeout: float) -> PolicySource:
     """The policy as a worker sees it."""
     from pytest_vla.inference.client import InferenceClient
 
-    assert settings.policy is not None
+    assert options.policy is not None
     spec = PolicySpec.from_dict(served["spec"])
-    source = PolicySource(settings.policy, served["digest"], lambda suite, env: client, spec)
-    client = InferenceClient(served["address"], spec, settings.timeout)
-    return _asked_as_told(source, client, settings)
+    client = InferenceClient(served["address"], spec, timeout)
+    source = SharedSource(
+        text=options.policy, digest=served["digest"], verified=served["verified"], spec=spec, policy=client
+    )
+    return _asked_as_told(source, client, options)
 
 
-def statistics(service: Service, records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def statistics(service: Service, transport_s: float) -> dict[str, Any]:
     """The line of the run file about the servers; transport is what the clients saw beyond queue and compute."""
     found = service.statistics()
-    transport = sum(record.get("timings", {}).get("transport", 0.0) for record in records)
-    return {"type": "inference", **found, "transport_ms": round(1e3 * transport / max(found["requests"], 1), 3)}
+    return {"type": "inference", **found, "transport_ms": round(1e3 * transport_s / max(found["requests"], 1), 3)}
 
 
 def describe(record: Mapping[str, Any]) -> list[str]:
@@ -110,26 +110,26 @@ def describe(record: Mapping[str, Any]) -> list[str]:
     return lines + [f"inference: a server {death.splitlines()[0]} and was started again" for death in record["deaths"]]
 
 
-def fixed_batch(settings: Settings) -> int:
+def fixed_batch(options: InferenceOptions) -> int:
     """Rows of every call in a deterministic run, 0 in others."""
-    if not settings.deterministic or is_address(settings.policy or ""):
+    if not options.deterministic or options.policy is None or kind_of(options.policy).place == "elsewhere":
         return 0  # what a remote server does with its batches is not ours to say
-    return _number(settings, DEFAULT_FIXED_BATCH)
+    return _number(options, DEFAULT_FIXED_BATCH)
 
 
-def _number(settings: Settings, default: int) -> int:
-    return default if settings.batch in (None, "auto") else int(settings.batch)
+def _number(options: InferenceOptions, default: int) -> int:
+    return default if options.batch in (None, "auto") else int(options.batch)
 
 
-def _asked_as_told(source: PolicySource, policy: Policy, settings: Settings) -> PolicySource:
+def _asked_as_told(source: SharedSource, policy: Policy, options: InferenceOptions) -> SharedSource:
     """The same source whose policy sees what it declared and is asked once per horizon."""
     from pytest_vla.inference.local import Declared
 
-    spec = source.spec
     asked: Policy = Declared(policy)
-    if spec.chunk > 1:
-        from pytest_vla.policies.chunking import Chunked
+    source = replace(source, batch=fixed_batch(options) or None)
+    if source.spec.chunk <= 1:
+        return replace(source, policy=asked)
+    from pytest_vla.policies.chunking import Chunked, execution
 
-        horizon = settings.horizon or spec.extra.get("horizon")
-        asked = Chunked(asked, horizon, settings.ensemble or spec.extra.get("ensemble", "newest"))
-    return PolicySource(source.text, source.digest, lambda suite, env: asked, spec)
+    horizon, ensemble = execution(source.spec, options.horizon, options.ensemble)
+    return replace(source, policy=Chunked(asked, horizon, ensemble), horizon=horizon, ensemble=ensemble)

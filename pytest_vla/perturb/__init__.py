@@ -1,4 +1,7 @@
-"""One vocabulary of perturbations for all suites: axes, values, and what applies them."""
+"""One vocabulary of perturbations for all suites: axes, values, and what applies them.
+
+May import `episode` and `run`. Read `axes.py` first (every axis is one entry), then `wrapper.py` (how they act).
+"""
 
 from pytest_vla.perturb.axes import AXES, COLOURS, CONTRADICTION, everywhere, resolve
 from pytest_vla.perturb.axis import GROUPS, MAX_LEVEL, Axis, PerturbationError, steps

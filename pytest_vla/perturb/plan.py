@@ -13,30 +13,30 @@ from pytest_vla.perturb.perturbation import Perturbation
 from pytest_vla.suggest import unknown
 
 if TYPE_CHECKING:
-    from pytest_vla.options import Settings
+    from pytest_vla.options import RobustnessOptions
     from pytest_vla.suite import Suite
 
 
-def planned_perturbations(settings: Settings) -> list[str]:
+def planned_perturbations(options: RobustnessOptions) -> list[str]:
     """The perturbations of each episode, the control (none) first; bad ones are one usage error."""
     asked: list[Perturbation] = [Perturbation()]
-    if settings.perturb is not None:
+    if options.perturb is not None:
         try:
-            asked.append(Perturbation.parse(settings.perturb))
+            asked.append(Perturbation.parse(options.perturb))
         except PerturbationError as error:
             raise pytest.UsageError(f"--vla-perturb: {error}") from None
-    for axis in settings.sweep:
+    for axis in options.sweep:
         if axis not in AXES:
             raise pytest.UsageError(f"--vla-sweep: {unknown('axis', axis, list(AXES))}")
         asked += [Perturbation.of({axis: level}) for level in range(1, MAX_LEVEL + 1)]
-    if settings.language_check:
+    if options.language_check:
         asked.append(Perturbation.of({CONTRADICTION: 1}))
     return list(dict.fromkeys(map(str, asked)))
 
 
-def check_supported(settings: Settings, suites: Iterable[Suite]) -> None:
+def check_supported(options: RobustnessOptions, suites: Iterable[Suite]) -> None:
     """Every suite of the run must support every axis that was asked for."""
-    for text in planned_perturbations(settings):
+    for text in planned_perturbations(options):
         for suite in suites:
             try:
                 Perturbation.parse(text).check(suite)

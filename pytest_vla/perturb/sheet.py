@@ -1,24 +1,22 @@
-"""A contact sheet of every axis at both ends, to be looked at: is it what its name says, can the task still be seen?
-
-python -m pytest_vla.perturb.sheet OUT.png --suite vima [--task TASK] [--index 0]
-"""
+"""A contact sheet of every axis at both ends, to be looked at: is it what its name says, can the task still be seen?"""
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pytest_vla.perturb.axes import AXES
-from pytest_vla.perturb.axis import MAX_LEVEL, Axis
+from pytest_vla.perturb.axis import MAX_LEVEL, Axis, PerturbationError
 from pytest_vla.perturb.wrapper import perturbed
-from pytest_vla.suite import Suite, get_suite
+from pytest_vla.suggest import unknown
 
 if TYPE_CHECKING:
     from PIL import Image as Pillow
     from PIL import ImageDraw
+
+    from pytest_vla.suite import Suite
 
 ENDS = (1, MAX_LEVEL)
 TILE_PX = 192
@@ -28,18 +26,15 @@ GAP_PX = 6
 COLOURS = 255
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, help="the PNG to write")
-    parser.add_argument("--suite", required=True)
-    parser.add_argument("--task", help="default: the suite's first")
-    parser.add_argument("--camera", help="default: the suite's first")
-    parser.add_argument("--index", type=int, default=0, help="which episode")
-    asked = parser.parse_args()
-    suite = get_suite(asked.suite)
-    sheet = contact_sheet(suite, asked.task or suite.tasks()[0], asked.camera or suite.cameras[0], asked.index)
-    sheet.quantize(COLOURS).save(asked.out, optimize=True)
-    print(f"{asked.out}: {sheet.width} x {sheet.height}, {asked.out.stat().st_size / 1024:.0f} KB")
+def write_sheet(path: Path, suite: Suite, task: str | None, camera: str | None, index: int) -> str:
+    """Write the sheet as a PNG and say how large it is; the suite's first task and camera are the default."""
+    task, camera = task or suite.tasks()[0], camera or suite.cameras[0]
+    suite.select([task])
+    if camera not in suite.cameras:
+        raise PerturbationError(unknown("camera", camera, suite.cameras, f"in suite '{suite.name}'"))
+    sheet = contact_sheet(suite, task, camera, index)
+    sheet.quantize(COLOURS).save(path, optimize=True)
+    return f"{path}: {sheet.width} x {sheet.height}, {path.stat().st_size / 1024:.0f} KB"
 
 
 def contact_sheet(suite: Suite, task: str, camera: str, index: int) -> Pillow.Image:
@@ -105,7 +100,3 @@ def _put(
     draw.text((left + 2, top + 1), title, fill="black")
     for place, tile in enumerate(tiles):
         sheet.paste(tile, (left + place * (TILE_PX + 2), top + TEXT_PX))
-
-
-if __name__ == "__main__":
-    main()

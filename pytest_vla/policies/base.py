@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pytest_vla.suite import Suite
 
 Observation = Mapping[str, Any]
+ENSEMBLES = ("newest", "mean", "exponential")
 
 
 class PolicyError(Exception):
@@ -24,22 +25,28 @@ class PolicySpec:
     suites: tuple[str, ...] = ()
     cameras: tuple[str, ...] = ()
     state_keys: tuple[str, ...] = ()
+    state: bool = False  # whether all of the state is needed, as one vector, whatever its parts are called
     chunk: int = 1  # actions one answer holds; more than one stand along the first axis
+    horizon: int | None = None  # how many actions of a chunk are meant to be executed; None: all
+    ensemble: str | None = None  # what overlapping chunks are meant to become: one of ENSEMBLES; None: newest
     prompt: bool = False  # whether the multimodal prompt is needed: drawing and sending it costs
-    extra: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.horizon is not None and self.horizon < 1:
+            raise PolicyError(f"the execution horizon must be at least 1, got {self.horizon}")
+        if self.ensemble not in (None, *ENSEMBLES):
+            raise PolicyError(f"unknown ensemble {self.ensemble!r}; there are {', '.join(ENSEMBLES)}")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PolicySpec:
-        names = ("suites", "cameras", "state_keys", "chunk", "prompt")
-        known = {name: data[name] for name in names if name in data}
+        """The spec in a file; what only a later version knows is left out."""
+        known: dict[str, Any] = {item.name: data[item.name] for item in fields(cls) if item.name in data}
         for name in ("suites", "cameras", "state_keys"):
-            if name in known:
-                known[name] = tuple(known[name])
-        return cls(**known, extra={name: value for name, value in data.items() if name not in known})
+            known[name] = tuple(known.get(name, ()))
+        return cls(**known)
 
     def to_dict(self) -> dict[str, Any]:
-        data = asdict(self)
-        return {**data.pop("extra"), **data}
+        return asdict(self)
 
     def mismatch(self, suite: Suite) -> str | None:
         """Why this policy cannot act in `suite`, or None when it can."""
@@ -72,3 +79,11 @@ class Policy:
     def act(self, observations: Sequence[Observation], states: Sequence[Any]) -> Sequence[Any]:
         """One action for each observation."""
         raise NotImplementedError(f"{type(self).__name__} has no act()")
+
+    def digest(self) -> str | None:
+        """A text that changes with everything that changes the answers: a hash of weights and configuration, say.
+
+        Only asked of what a MODULE:FACTORY returns. A policy that cannot tell (None) is called unverified in the run
+        file: whether another run was made with the same one is then not known.
+        """
+        return None

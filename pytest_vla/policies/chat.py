@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -50,10 +49,6 @@ class ChatPolicy(Policy):
         except ValueError:
             raise PolicyError(f"the timeout in {text!r} must be a number of seconds") from None
         return cls(urlunsplit(parts._replace(query="", fragment="")).rstrip("/"), query["model"], timeout)
-
-    @property
-    def digest(self) -> str:
-        return f"chat:{self.url}:{self.model}:{hashlib.sha256(SYSTEM.encode()).hexdigest()[:16]}"
 
     def act(self, observations: Sequence[Observation], states: Sequence[Any]) -> list[Any]:
         with ThreadPoolExecutor(min(self.parallel, len(observations))) as pool:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.policies.base import Observation, Policy, PolicyError
+from pytest_vla.policies.base import ENSEMBLES, Observation, Policy, PolicyError, PolicySpec
 
-ENSEMBLES = ("newest", "mean", "exponential")
 DECAY = 0.01  # per chunk, the oldest weighing most: the constant of ACT, which introduced the scheme
 
 
@@ -83,6 +82,11 @@ class Chunked(Policy):
         decay = self.decay if self.ensemble == "exponential" else 0.0
         weights = np.exp(-decay * np.arange(len(candidates)))
         return _average(candidates, weights / weights.sum())
+
+
+def execution(spec: PolicySpec, horizon: int | None, ensemble: str | None) -> tuple[int | None, str]:
+    """How the chunks of a policy are executed: as asked for, or else as the policy means it."""
+    return horizon or spec.horizon, ensemble or spec.ensemble or "newest"
 
 
 def _length(chunk: Any) -> int:

@@ -60,7 +60,7 @@ class LeRobotPolicy(Policy):
         for camera in self.spec.cameras:
             images = torch.from_numpy(np.stack([o["images"][camera] for o in observations])).to(self._device)
             batch[IMAGE_PREFIX + camera] = images.permute(0, 3, 1, 2).float() / 255
-        if self.spec.extra.get("state"):
+        if self.spec.state:
             rows = [np.concatenate([np.ravel(value) for value in o["state"].values()]) for o in observations]
             batch[STATE] = torch.from_numpy(np.stack(rows).astype(np.float32)).to(self._device)
         return batch
@@ -90,7 +90,5 @@ def spec_of(config: dict[str, Any]) -> PolicySpec:
     features = config["input_features"]
     cameras = tuple(name.removeprefix(IMAGE_PREFIX) for name in features if name.startswith(IMAGE_PREFIX))
     chunk = int(config.get("chunk_size") or config.get("horizon") or 1)
-    extra: dict[str, Any] = {"state": STATE in features}
-    if config.get("n_action_steps"):
-        extra["horizon"] = int(config["n_action_steps"])
-    return PolicySpec(cameras=cameras, chunk=chunk, extra=extra)
+    horizon = int(config["n_action_steps"]) if config.get("n_action_steps") else None
+    return PolicySpec(cameras=cameras, state=STATE in features, chunk=chunk, horizon=horizon)

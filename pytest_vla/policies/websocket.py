@@ -209,7 +209,8 @@ class VlaEvalPolicy(RemotePolicy):
             raise WireError(f"expected hello, got {kind}")
         if payload.get("protocol_version") != PROTOCOL_VERSION:
             raise WireError(f"it speaks version {payload.get('protocol_version')} of the vla-eval protocol, we speak 1")
-        return {key: payload[key] for key in ("model_server", "harness_version", "action_spec") if key in payload}
+        told = ("model_server", "model_digest", "harness_version", "action_spec")
+        return {key: payload[key] for key in told if key in payload}
 
     def _begin(self, link: Link, episode: EpisodeKey) -> None:
         if link.steps >= 0:

@@ -1,5 +1,5 @@
-"""What people see of a run: the summary and the live view, the HTML page, films, figures, exports.
+"""What people see of a run: the table after it, the live view, the page, films, figures and exports.
 
-All of it is made from `run`; what it says of others comes from `gate`, `perturb` and `inference`, and an episode is run
-again by `replay`. Read `summary.py` first, then `html/views.py`.
+May import `run`, `gate`, `perturb`, `replay`, `inference`, `rollout`, `suite`, `episode` and the options. Read
+`summary.py` first (the table), then `html/views.py` (the page: one row a view) and `film.py`.
 """

@@ -1,44 +1,40 @@
-"""The commands of `pytest-vla` that show a run: report, plot, export, watch."""
+"""The commands that show a run: report, plot, export, watch."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
+from pytest_vla.command import RUN_HELP, Command, share
 from pytest_vla.run import Run, RunFileError, read_run
 
-RUN_HELP = "a run folder or its run.jsonl"
 FORMATS = ("csv", "parquet", "markdown", "model-index", "rrd")
 
 
-def add_report_commands(commands: Any) -> None:
-    """Add one parser per command."""
-    report = commands.add_parser("report", help="write a run, or two side by side, as one HTML page")
-    report.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=f"{RUN_HELP}; a second one to compare with")
-    report.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="FILE.html or a folder")
-    report.add_argument("--video", default=None, metavar="WHICH", help="unsolved, all, none or N per task (default: 2)")
-    report.add_argument("--inline-media", action="store_true", help="put films into the page, not into a folder beside")
-    report.set_defaults(run=_report)
+def _report_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=f"{RUN_HELP}; a second one to compare with")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="FILE.html or a folder")
+    share(parser, "video", help="episodes to film: unsolved, all, none, or N unsolved a task (default: 2)")
+    parser.add_argument("--inline-media", action="store_true", help="put films into the page, not into a folder beside")
 
-    plot = commands.add_parser("plot", help="write figures for a paper, as PNG and SVG")
-    plot.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=RUN_HELP)
-    plot.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="the folder for the figures")
-    plot.set_defaults(run=_plot)
 
-    export = commands.add_parser("export", help="write the episodes or the table of a run in another format")
-    export.add_argument("run_file", type=Path, metavar="RUN", help=RUN_HELP)
-    export.add_argument("--format", required=True, choices=FORMATS)
-    export.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
-    export.add_argument("--episode", metavar="ID", help="the episode of an rrd file: SUITE/TASK-PARTITION-INDEX")
-    export.add_argument("--model", metavar="NAME", help="the model's name in a model-index (default: the policy's)")
-    export.set_defaults(run=_export)
+def _plot_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="the folder for the figures")
 
-    watch = commands.add_parser("watch", help="follow a run from another terminal")
-    watch.add_argument("run_file", type=Path, metavar="RUN", help=RUN_HELP)
-    watch.add_argument("--once", action="store_true", help="show how far it is and end")
-    watch.set_defaults(run=_watch)
+
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_file", type=Path, metavar="RUN", help=RUN_HELP)
+    parser.add_argument("--format", required=True, choices=FORMATS)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--episode", metavar="ID", help="the episode of an rrd file: SUITE/TASK-PARTITION-INDEX")
+    parser.add_argument("--model", metavar="NAME", help="the model's name in a model-index (default: the policy's)")
+
+
+def _watch_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_file", type=Path, metavar="RUN", help=RUN_HELP)
+    parser.add_argument("--once", action="store_true", help="show how far it is and end")
 
 
 def _report(options: argparse.Namespace) -> int:
@@ -46,8 +42,6 @@ def _report(options: argparse.Namespace) -> int:
 
     if len(options.runs) > 2:
         raise RunFileError(f"a report is about one run or two, got {len(options.runs)}: see pytest-vla merge")
-    if options.video not in (None, "unsolved", "all", "none") and not options.video.isdigit():
-        raise RunFileError(f"--video must be unsolved, all, none or a whole number, got {options.video!r}")
     runs = [_read(path) for path in options.runs]
     path = build_report(
         runs[0],
@@ -89,3 +83,19 @@ def _read(path: Path) -> Run:
     for number, problem in run.damaged:
         print(f"pytest-vla: {run.path}:{number} is damaged and left out ({problem})", file=sys.stderr)
     return run
+
+
+COMMANDS = (
+    Command(
+        "report", "look at a run", "write a run, or two side by side, as one HTML page", _report_arguments, _report
+    ),
+    Command("plot", "look at a run", "write figures for a paper, as PNG and SVG", _plot_arguments, _plot),
+    Command("watch", "look at a run", "follow a run from another terminal", _watch_arguments, _watch),
+    Command(
+        "export",
+        "look at a run",
+        "write the episodes or the table of a run in another format",
+        _export_arguments,
+        _export,
+    ),
+)

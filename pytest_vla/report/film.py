@@ -131,7 +131,7 @@ class _Shooting:
         self.wanted = {round(number * steps / max(count - 1, 1)) for number in range(count)}
 
     def add(self, step: Step) -> None:
-        from pytest_vla.report.frames import captioned, tile
+        from pytest_vla.pictures import captioned, tile
 
         self.tape.add(step.action, step.progress)
         number = len(self.tape.actions)
@@ -146,7 +146,7 @@ class _Shooting:
                 self.kept[number] = picture
 
     def finish(self, result: Result) -> Film:
-        from pytest_vla.report.frames import strip
+        from pytest_vla.pictures import strip
 
         self.video.close()
         strip_name = None
@@ -178,7 +178,7 @@ class _Shooting:
         return "; ".join(notes)
 
     def _caption(self, step: Step, number: int) -> Any:
-        from pytest_vla.report.frames import Caption
+        from pytest_vla.pictures import Caption
 
         recorded = self.record.result
         reason = f": {recorded.reason}" if recorded.reason else ""
@@ -194,7 +194,7 @@ class _Shooting:
 
     def _prompt(self, prompt: Any) -> list[dict[str, str]]:
         """A multimodal prompt in pieces, its pictures saved; a plain instruction has none."""
-        from pytest_vla.report.frames import tile
+        from pytest_vla.pictures import tile
 
         pieces: list[dict[str, str]] = []
         for piece in prompt.pieces() if hasattr(prompt, "pieces") else ():

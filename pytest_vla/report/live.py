@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from time import monotonic
 from typing import Any
 
@@ -46,11 +47,10 @@ class PrefixRate:
 class Live:
     """Counts finished items and says so, never more often than a person can read."""
 
-    def __init__(
-        self, config: pytest.Config, first_episode: int = 0, earlier: Iterable[Record | Mapping[str, Any]] = ()
-    ) -> None:
+    def __init__(self, config: pytest.Config, first_episode: int = 0, earlier: Iterable[Record] = ()) -> None:
         from pytest_vla.report.running import Block, RunningRates
 
+        self._config = config
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._is_terminal = bool(self._reporter and self._reporter.isatty)
         self._first = first_episode
@@ -62,7 +62,7 @@ class Live:
         self._running = RunningRates(first_episode)
         self._block = Block(self._reporter)
         self.statistics: Callable[[], dict[str, Any]] | None = None  # what the inference servers say of themselves
-        for record in map(_typed, earlier):
+        for record in earlier:
             self._rate.add(record, first_episode)
             self._running.add(record)
         self._start: float | None = None
@@ -73,8 +73,7 @@ class Live:
         self.total = total
         self._start = self._last_shown = monotonic()
 
-    def add(self, record: Record | Mapping[str, Any]) -> None:
-        record = _typed(record)
+    def add(self, record: Record) -> None:
         if record.planned != self._last_item:  # the rollouts of one item come one after the other
             self.finished += 1
         self._last_item = record.planned
@@ -88,8 +87,11 @@ class Live:
         self.total -= 1
 
     def say(self, line: str) -> None:
-        """A line that stays, above the progress."""
-        if self._reporter is not None:
+        """A line that stays, above the progress; also in the middle of a test, whose output is captured."""
+        if self._reporter is None or self._config.get_verbosity() < 0:
+            return
+        capture: Any = self._config.pluginmanager.get_plugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
             if self.active and self._is_terminal:
                 self._block.clear()
             else:
@@ -145,7 +147,3 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes:02d}:{rest:02d}"
-
-
-def _typed(record: Record | Mapping[str, Any]) -> Record:
-    return record if isinstance(record, Record) else Record.from_record(record)

@@ -10,13 +10,12 @@ from pytest_vla.options import Settings, shown_path
 from pytest_vla.run import RunFileError, read_run, run_path
 
 if TYPE_CHECKING:
-    from pytest_vla.recorder import Recorder
+    from pytest_vla.session import Session
 
 
 def register_report(config: pytest.Config, settings: Settings) -> None:
     """Add the hook below on the controller, where a report or films were asked for."""
-    asked = settings.report is not None or settings.video not in (None, "none")
-    if asked and not hasattr(config, "workerinput") and not config.option.help:
+    if settings.report.reporting and not hasattr(config, "workerinput") and not config.option.help:
         config.pluginmanager.register(ReportHooks(config, settings), "vla-report")
 
 
@@ -28,8 +27,8 @@ class ReportHooks:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        recorder: Recorder | None = self.config.pluginmanager.get_plugin("vla-recorder")
-        if recorder is None or recorder.usage_error:
+        session: Session | None = self.config.pluginmanager.get_plugin("vla-session")
+        if session is None or session.usage_error:
             return
         from pytest_vla.report.html import build_report
 
@@ -37,17 +36,17 @@ class ReportHooks:
             if terminalreporter.isatty:
                 terminalreporter.rewrite(line, erase=True)
 
-        baseline = self.settings.baseline
+        baseline = self.settings.gate.baseline
         try:
-            run = read_run(recorder.writer.path)
+            run = read_run(session.writer.path)
             if not len(run) and not run.hunts:
                 return
             other = read_run(baseline) if baseline and run_path(baseline).suffix == ".jsonl" else None
             path = build_report(
                 run,
-                self.settings.report or recorder.folder,
+                self.settings.report.report or session.folder,
                 other,
-                video=self.settings.video,
+                video=self.settings.report.video,
                 tell=tell,
             )
         except RunFileError as error:

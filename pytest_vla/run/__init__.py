@@ -4,7 +4,7 @@ May import `episode` only. Read `file.py` first (what a run file holds), then `t
 """
 
 from pytest_vla.run.file import FILE_NAME, Failure, Run, RunFileError, RunWriter, read_run, run_path
-from pytest_vla.run.hunts import Cause, HuntRecord, Reach, Tested
+from pytest_vla.run.hunts import Cause, HuntRecord, HuntStart, Reach, Tested
 from pytest_vla.run.identity import Identity
 from pytest_vla.run.keys import KeySet
 from pytest_vla.run.names import EpisodeName, replay_command
@@ -21,6 +21,7 @@ __all__ = [
     "EpisodeName",
     "Failure",
     "HuntRecord",
+    "HuntStart",
     "Identity",
     "KeySet",
     "Pairs",

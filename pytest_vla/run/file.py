@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pytest_vla.episode import Cell, EpisodeKey
-from pytest_vla.run.hunts import HuntRecord
+from pytest_vla.run.hunts import HuntRecord, HuntStart
 from pytest_vla.run.identity import Identity
 from pytest_vla.run.keys import KeySet
 from pytest_vla.run.names import EpisodeName
@@ -59,6 +59,8 @@ class Run:
     ended: bool = False
     unrun: tuple[Unrun, ...] = ()
     hunts: tuple[HuntRecord, ...] = ()
+    """Those that ended."""
+    hunt_starts: tuple[HuntStart, ...] = ()
     failures: tuple[Failure, ...] = ()
     probe_places: tuple[int, ...] = ()
     spent: Mapping[str, float] = field(default_factory=dict)
@@ -107,11 +109,10 @@ class Run:
             unknown = 0 if self.ended else 1  # an older file: only its last line says that it was finished
             return Completeness(max(planned, len(self) + unknown), len(self))
         wanted = self.plan.whole if gated or self.merged else self.plan.part
-        missing = wanted - self.items
+        missing, hunts = wanted - self.items, self.plan.hunts - {hunt.name for hunt in self.hunts}
         for excuse in self.unrun:
             if excuse.why != "unavailable" or not gated:
-                missing = missing - excuse.keys
-        hunts = self.plan.hunts - {hunt.name for hunt in self.hunts}
+                missing, hunts = missing - excuse.keys, hunts - excuse.hunts
         return Completeness(len(wanted), len(wanted) - len(missing), missing, tuple(sorted(hunts)))
 
     # --- single records ----------------------------------------------------------------------------------------------
@@ -184,6 +185,7 @@ class _Reader:
         self.lines: list[Line] = []
         self.unrun: list[Unrun] = []
         self.hunts: dict[tuple[str, str, str], HuntRecord] = {}
+        self.hunt_starts: dict[tuple[str, str, str], HuntStart] = {}
         self.failures: list[Failure] = []
         self.probes: list[int] = []
         self.spent: dict[str, float] = {}
@@ -221,6 +223,9 @@ class _Reader:
         elif kind == "hunt":
             hunt = HuntRecord.from_record(line)
             self.hunts[hunt.name] = hunt
+        elif kind == "hunt_start":
+            start = HuntStart.from_record(line)
+            self.hunt_starts[start.name] = start
         elif kind == "failure":
             self.failures.append(Failure.from_record(line))
         else:
@@ -241,6 +246,7 @@ class _Reader:
             ended=self.ended,
             unrun=tuple(self.unrun),
             hunts=tuple(self.hunts.values()),
+            hunt_starts=tuple(self.hunt_starts.values()),
             failures=tuple(self.failures),
             probe_places=tuple(self.probes),
             spent=self.spent,

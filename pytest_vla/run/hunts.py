@@ -44,6 +44,32 @@ class Tested:
 
 
 @dataclass(frozen=True, slots=True)
+class HuntStart:
+    """The line of type `hunt_start`: what a search follows from besides its answers, so that it can be done again."""
+
+    suite: str
+    task: str
+    partition: str
+    batch: int = 1
+    """Probes asked at once."""
+    known: tuple[str, ...] = ()
+    """Earlier finds, tried first."""
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        return (self.suite, self.task, self.partition)
+
+    def to_record(self) -> dict[str, Any]:
+        return builtin({"type": "hunt_start", **asdict(self)})  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_record(cls, line: Mapping[str, Any]) -> HuntStart:
+        """The start behind a line; ValueError, KeyError or TypeError where it is not one that `to_record` writes."""
+        names = (str(line["suite"]), str(line["task"]), str(line["partition"]))
+        return cls(*names, batch=int(line["batch"]), known=tuple(map(str, line["known"])))
+
+
+@dataclass(frozen=True, slots=True)
 class HuntRecord:
     """The line of type `hunt`, written when the hunt ended; its probes are lines of their own."""
 

@@ -31,14 +31,14 @@ class Identity:
         return asdict(self)
 
     def difference(self, other: Identity) -> str | None:
-        """Why the other one is another policy, or None where it is this one as far as anybody can know."""
+        """What this one is and the other is not; None where they are the same as far as anybody can know."""
         if self.digest != other.digest:
-            return f"'{self.text}' ({self.digest}) and '{other.text}' ({other.digest}) are not the same policy"
+            return f"policy '{self.text}' ({self.digest}), this is '{other.text}' ({other.digest})"
         for name in ("horizon", "ensemble", "batch"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs and self.verified is not None and other.verified is not None:
                 word = "deterministic batch" if name == "batch" else name
-                return f"policy '{self.text}' was asked with {word} {_said(mine)}, and with {_said(theirs)}"
+                return f"policy '{self.text}' at {word} {_said(mine)}, this is at {_said(theirs)}"
         return None
 
     def __str__(self) -> str:

@@ -21,9 +21,10 @@ def merge_runs(runs: Sequence[Run], path: Path) -> int:
     """
     _check_policies(runs)
     _check_versions(runs)
-    chosen = _chosen(runs)
+    chosen, plan = _chosen(runs), _plan(runs)
     writer = RunWriter.create(path, _provenance(runs))
     try:
+        writer.write(plan.to_record())
         for line in _lines(runs, chosen):
             writer.write(line)
     finally:
@@ -86,9 +87,9 @@ def _provenance(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _lines(runs: Sequence[Run], chosen: Sequence[Sequence[int]]) -> Iterable[dict[str, Any]]:
-    yield _plan(runs, chosen).to_record()
     for run, rows in zip(runs, chosen, strict=True):
         yield from map(Record.to_record, run.records(rows))
+        yield from (start.to_record() for start in run.hunt_starts)
         yield from map(Record.to_record, run.probes())
         for lines in (run.hunts, run.unrun, run.failures):
             yield from (line.to_record() for line in lines)
@@ -97,7 +98,7 @@ def _lines(runs: Sequence[Run], chosen: Sequence[Sequence[int]]) -> Iterable[dic
         yield {"type": "end", "episodes": sum(map(len, chosen))}
 
 
-def _plan(runs: Sequence[Run], chosen: Sequence[Sequence[int]]) -> Plan:
+def _plan(runs: Sequence[Run]) -> Plan:
     """The union. A run that says only how many episodes it planned is taken to have planned those that it has."""
     union = Plan()
     for run in runs:

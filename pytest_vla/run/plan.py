@@ -51,8 +51,7 @@ class Plan:
             return cls(count=int(line["episodes"]))
         part = KeySet.from_list(line["keys"])
         whole = KeySet.from_list(line["whole"]) if "whole" in line else part
-        hunts = frozenset((str(suite), str(task), str(partition)) for suite, task, partition in line.get("hunts", ()))
-        return cls(part, whole, hunts)
+        return cls(part, whole, _hunts(line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +64,17 @@ class Unrun:
     """`decided` and `budget`: a gate needs no more. `unavailable`: not to be had here, which leaves a gate open."""
     message: str
     keys: KeySet
+    hunts: frozenset[HuntName] = frozenset()
 
     def to_record(self) -> dict[str, Any]:
-        return {"type": "unrun", "why": self.why, "message": self.message, "keys": self.keys.to_list()}
+        hunts = {"hunts": sorted(map(list, self.hunts))} if self.hunts else {}
+        return {"type": "unrun", "why": self.why, "message": self.message, "keys": self.keys.to_list(), **hunts}
 
     @classmethod
     def from_record(cls, line: Mapping[str, Any]) -> Unrun:
         if line.get("why") not in cls.EXCUSES:
             raise ValueError(f"episodes are not run because they are {', '.join(cls.EXCUSES)}, not {line.get('why')!r}")
-        return cls(str(line["why"]), str(line.get("message", "")), KeySet.from_list(line["keys"]))
+        return cls(str(line["why"]), str(line.get("message", "")), KeySet.from_list(line["keys"]), _hunts(line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +96,7 @@ class Completeness:
             return f"complete: {self.done} of {self.planned} episodes"
         hunts = f", {len(self.hunts)} hunts not ended" if self.hunts else ""
         return f"incomplete: {self.done} of {self.planned} episodes{hunts}"
+
+
+def _hunts(line: Mapping[str, Any]) -> frozenset[HuntName]:
+    return frozenset((str(suite), str(task), str(partition)) for suite, task, partition in line.get("hunts", ()))

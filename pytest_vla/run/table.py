@@ -53,6 +53,8 @@ class Table:
     """64 bits of the digest of the state the episode started from; 0 where there is none."""
     letter: Column
     """The same as a snapshot's table shows it: a place in SCENE_LETTERS, or UNKNOWN."""
+    digest: Column
+    """The same of all states it went through."""
     objected: Column
     seconds: Column
     place: Column
@@ -98,6 +100,13 @@ class Table:
 
         unsolved, solved, errors = np.bincount(self.outcome, minlength=3).tolist()
         return Tally(solved, solved + unsolved, errors)
+
+    def error_count(self) -> int:
+        """Episodes that ended in an error, in whichever of their repeats."""
+        import numpy as np
+
+        errors = self.outcome == ERROR
+        return len(np.unique(np.stack([self.cell[errors], self.index[errors]]), axis=1).T) if errors.any() else 0
 
     def tallies(self) -> dict[Cell, Tally]:
         """One tally per cell that has rows, in the order of the cells."""
@@ -194,7 +203,7 @@ class TableBuilder:
         self._columns: dict[str, array[Any]] = {
             **{name: array("q") for name in ("cell", "index", "repeat", "outcome", "reason", "source", "letter")},
             **{name: array("q") for name in ("objected", "place")},
-            "scene": array("Q"),
+            **{name: array("Q") for name in ("scene", "digest")},
             "seconds": array("d"),
         }
 
@@ -212,7 +221,8 @@ class TableBuilder:
             "outcome": OUTCOMES.index(result.outcome),
             "reason": self._reasons.setdefault(result.reason or "", len(self._reasons)),
             "source": self._sources.setdefault(source, len(self._sources)),
-            "scene": int.from_bytes(hashlib.blake2b(digest.encode(), digest_size=8).digest()) if digest else 0,
+            "scene": _bits(digest),
+            "digest": _bits(result.digest),
             "letter": SCENE_LETTERS.index(shown) if shown else UNKNOWN,
             "objected": record.objected,
             "seconds": result.seconds,
@@ -242,6 +252,10 @@ class TableBuilder:
             return everything
         same = (np.diff(everything.cell) == 0) & (np.diff(everything.index) == 0) & (np.diff(everything.repeat) == 0)
         return everything.where(np.r_[~same, True])  # the sort is stable: of equal keys the last line comes last
+
+
+def _bits(digest: str) -> int:
+    return int.from_bytes(hashlib.blake2b(digest.encode(), digest_size=8).digest()) if digest else 0
 
 
 def scene_letter(initial_digest: str) -> str:

@@ -1,1 +1,4 @@
-"""Toolkits that suites build their worlds on; they know physics and pictures, and no task."""
+"""Worlds and stages in Bullet and MuJoCo, and what draws them; they know physics and pictures, and no task.
+
+Imports no other room. Read `bullet/world.py` or `mujoco/world.py` first.
+"""

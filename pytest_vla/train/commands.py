@@ -1,39 +1,38 @@
-"""`pytest-vla record` and `pytest-vla train`."""
+"""The commands that make a policy: record and train."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
-from typing import Any
+
+from pytest_vla.command import Command, only, share, typed_again
 
 FIRST_EPISODE = 100_000
+RECORDED_AS_IN_PYTEST = (
+    *("policy", "suite", "task", "partition", "episodes", "first-episode", "record-cameras", "timeout", "max-errors"),
+    *("device", "batch", "deterministic", "horizon", "ensemble"),
+)
 
 
-def add_train_commands(commands: Any) -> None:
-    record = commands.add_parser(
-        "record",
-        help="write demonstrations of a policy (the oracle) as a dataset",
-        description="Runs episodes and keeps those that were solved, as a dataset in LeRobot's layout. It is the same "
-        "at any -n. Episodes are counted from 100000, so that none of them is one that a test would run.",
-    )
-    record.add_argument("--vla-suite", "--suite", dest="suite", required=True, metavar="NAME")
-    record.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
-    record.add_argument("--partition", metavar="NAMES", help="partitions, separated by commas (default: the suite's)")
-    record.add_argument("--task", metavar="NAMES", help="tasks, separated by commas (default: all)")
-    record.add_argument("--episodes", type=int, default=100, metavar="N", help="a task (default: %(default)s)")
-    record.add_argument("--first-episode", type=int, default=FIRST_EPISODE, metavar="N", help="(default: %(default)s)")
-    record.add_argument("--cameras", metavar="NAMES", help="cameras to keep (default: all)")
-    record.add_argument("--policy", default="oracle", metavar="SPEC", help="who demonstrates (default: %(default)s)")
-    record.add_argument("-n", dest="workers", default="0", metavar="N", help="worker processes, or auto")
-    record.set_defaults(run=_record)
+def _record_arguments(parser: argparse.ArgumentParser) -> None:
+    share(parser, "suite", required=True, metavar="NAME", help="the one suite whose episodes to record")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
+    share(parser, "partition", help="partitions, separated by commas (default: the suite's)")
+    share(parser, "task")
+    share(parser, "episodes", default=100, help="a task (default: %(default)s)")
+    share(parser, "first-episode", default=FIRST_EPISODE, help="index of the first one (default: %(default)s)")
+    share(parser, "record-cameras", "--cameras", help="cameras to keep (default: all)")
+    share(parser, "policy", default="oracle", help="who demonstrates (default: %(default)s)")
+    for name in ("device", "batch", "deterministic", "horizon", "ensemble", "timeout", "max-errors"):
+        share(parser, name)
+    parser.add_argument("-n", dest="workers", default="0", metavar="N", help="worker processes, or auto")
 
-    train = commands.add_parser("train", help="behaviour-clone a policy from a dataset")
-    train.add_argument("--config", type=Path, required=True, metavar="FILE.toml", help="what to train, and how long")
-    train.add_argument("--data", type=Path, metavar="DIR", help="another dataset than the file names")
-    train.add_argument("--out", type=Path, metavar="FILE.pt", help="another checkpoint than the file names")
-    train.add_argument("--resume", action="store_true", help="go on where an interrupted training stopped")
-    train.set_defaults(run=_train)
+
+def _train_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE.toml", help="what to train, and how long")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="another dataset than the file names")
+    parser.add_argument("--out", type=Path, metavar="FILE.pt", help="another checkpoint than the file names")
+    parser.add_argument("--resume", action="store_true", help="go on where an interrupted training stopped")
 
 
 def _record(options: argparse.Namespace) -> int:
@@ -41,22 +40,12 @@ def _record(options: argparse.Namespace) -> int:
 
     from pytest_vla.suite import SuiteError, get_suite
 
-    arguments = [
-        f"--vla-suite={options.suite}",
-        f"--vla-policy={options.policy}",
-        f"--vla-episodes={options.episodes}",
-        f"--vla-first-episode={options.first_episode}",
-        f"--vla-record={options.out}",
-        f"--vla-run-dir={options.out / 'run'}",
-        "-n",
-        options.workers,
-        "-q",
-    ]
-    for name, value in (("partition", options.partition), ("task", options.task), ("record-cameras", options.cameras)):
-        if value:
-            arguments.append(f"--vla-{name}={value}")
+    suite = only("suite", options.suite)
+    arguments = [f"--vla-record={options.out}", f"--vla-run-dir={options.out / 'run'}", "-n", options.workers, "-q"]
+    for name in RECORDED_AS_IN_PYTEST:
+        arguments += typed_again(name, getattr(options, name.replace("-", "_")))
     try:  # a shipped suite runs by its own file, whatever tests lie around here
-        test_file = get_suite(options.suite).test_file
+        test_file = get_suite(suite).test_file
     except SuiteError:  # perhaps one of the user's, which pytest will find
         test_file = None
     return int(pytest.main([*arguments, str(test_file)] if test_file else arguments))
@@ -69,6 +58,19 @@ def _train(options: argparse.Namespace) -> int:
     try:
         train(config, resume=options.resume)
     except KeyboardInterrupt:
-        print("interrupted: the same command with --resume goes on from the last save", file=sys.stderr)
-        return 130
+        raise KeyboardInterrupt("the same command with --resume goes on from the last save") from None
     return 0
+
+
+COMMANDS = (
+    Command(
+        "record",
+        "bring a policy",
+        "write demonstrations of a policy (the oracle) as a dataset",
+        _record_arguments,
+        _record,
+        description="Runs episodes and keeps those that were solved, as a dataset in LeRobot's layout. It is the same "
+        "at any -n. Episodes are counted from 100000, so that none of them is one that a test would run.",
+    ),
+    Command("train", "bring a policy", "behaviour-clone a policy from a dataset", _train_arguments, _train),
+)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_vla.recorder import is_worker
+from pytest_vla.messages import is_worker
 from pytest_vla.rollout import surroundings
 from pytest_vla.suite import get_suite
 from pytest_vla.train.errors import DatasetError
@@ -25,20 +25,22 @@ PARTS = ".parts"  # episodes that are not put together yet, each in files of its
 
 def register_recording(config: pytest.Config, settings: Settings) -> None:
     """Record this run if it was asked for."""
-    if settings.record is not None and not config.option.collectonly:
-        config.pluginmanager.register(Recording(Path(settings.record), settings, is_worker(config)), "vla-recording")
+    folder = settings.report.record
+    if folder is not None and not config.option.collectonly:
+        recording = Recording(Path(folder), settings.run.suite, settings.report.record_cameras, is_worker(config))
+        config.pluginmanager.register(recording, "vla-recording")
 
 
 class Recording:
     """Keeps the steps of each episode; the controller puts the kept ones together in the order of their keys."""
 
-    def __init__(self, folder: Path, settings: Settings, worker: bool) -> None:
-        self.folder, self.settings, self.worker = folder, settings, worker
+    def __init__(self, folder: Path, suites: tuple[str, ...], cameras: tuple[str, ...], worker: bool) -> None:
+        self.folder, self.suites, self.cameras, self.worker = folder, suites, cameras, worker
         self.parts = folder / PARTS
         self.said = ""
         if worker:
             return
-        if len(settings.suite) != 1:
+        if len(suites) != 1:
             raise pytest.UsageError("--vla-record makes a dataset of one suite: add --vla-suite=NAME")
         if folder.exists() and any(folder.iterdir()):
             raise pytest.UsageError(f"--vla-record: '{folder}' is not empty; name a new folder")
@@ -53,7 +55,7 @@ class Recording:
         """Listen to the rollouts of an item, next to whoever does already."""
         from pytest_vla.train.demonstration import Take
 
-        around, take = surroundings.get(), Take(self.settings.record_cameras)
+        around, take = surroundings.get(), Take(self.cameras)
 
         def on_step(step: Any) -> None:
             around.on_step(step)
@@ -61,7 +63,7 @@ class Recording:
 
         def on_result(result: Result) -> None:
             around.on_result(result)
-            if result.outcome == "solved" and take.done and result.episode.suite in self.settings.suite:
+            if result.outcome == "solved" and take.done and result.episode.suite in self.suites:
                 self._keep(take, result)
 
         token = surroundings.set(replace(around, on_step=on_step, on_result=on_result))
@@ -76,7 +78,7 @@ class Recording:
             return
         from pytest_vla.train.dataset import Packed, read_about, write_dataset
 
-        suite = get_suite(self.settings.suite[0])
+        suite = get_suite(self.suites[0])
         places = {cell: place for place, cell in enumerate(suite.cells())}
 
         def place(path: Path) -> tuple[Any, ...]:

@@ -6,23 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_vla.suite import Requirement, Suite, SuiteError, Termination
+from pytest_vla.kit.suite import BULLET, MUJOCO, GantrySuite, own
+from pytest_vla.suite import Termination
 
 if TYPE_CHECKING:
     import gymnasium
 
     from pytest_vla.policies import Policy
 
-    from .env import BombEnv
-
 Simulator = Literal["mujoco", "bullet"]
-REQUIREMENTS: dict[Simulator, Requirement] = {
-    "mujoco": Requirement("mujoco", 'pip install "pytest-vla[mujoco]"'),
-    "bullet": Requirement("pybullet", 'pip install "pytest-vla[bullet]"'),
-}
 
 
-class BombSuite(Suite):
+class BombSuite(GantrySuite):
     """BOMB: five tasks with small stones on a board, unperturbed, under six groups of perturbations, and all of them.
 
     Args:
@@ -32,13 +27,10 @@ class BombSuite(Suite):
 
     version = "1"
     termination = Termination.AT_HORIZON
-    control_hz = 10.0
-    cameras = ("front", "wrist")
-    state_keys = ("ee",)
 
     def __init__(self, name: str = "bomb", *, simulator: Simulator = "mujoco", test_file: Path | None = None) -> None:
         self.name, self.simulator = name, simulator
-        self.requires = (REQUIREMENTS[simulator],)
+        self.requires = (BULLET if simulator == "bullet" else MUJOCO,)
         self.test_file = test_file or Path(__file__).parent / "test_bomb.py"
 
     def cells(self) -> Sequence[tuple[str, str]]:
@@ -55,59 +47,29 @@ class BombSuite(Suite):
 
         return TASKS[task].step_limit
 
-    def env_group(self, task: str) -> str:
-        return self.name
-
     def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
         from .env import BombEnv
 
         if self.simulator == "bullet":
-            from .world_bullet import BulletTable
+            from .world_bullet import BulletBoard
 
-            return BombEnv(BulletTable)
-        from .world_mujoco import MujocoTable
+            return BombEnv(BulletBoard)
+        from .world_mujoco import MujocoBoard
 
-        return BombEnv(MujocoTable)
+        return BombEnv(MujocoBoard)
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
+        from .env import BombEnv
         from .oracle import Oracle
 
-        return Oracle(_ours(env))
-
-    def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
-        """Stay at the start, gripper open."""
-        from .rig import START_M, action_of
-
-        return action_of(START_M, 1.0)
-
-    def hold(self, env: gymnasium.Env[Any, Any], last: Any) -> Any:
-        """Actions are places to go to: without a new one it goes on to the last."""
-        return self.noop(env) if last is None else last
+        return Oracle(own(env, BombEnv))
 
     def axes(self) -> Sequence[str]:
-        from .axes import axes
+        from pytest_vla.kit.axes import supported
 
-        return axes()
+        from .axes import TABLE
+
+        return supported(TABLE)
 
     def provenance(self) -> dict[str, str]:
-        """What pixels depend on besides the key: runs that differ in it do not pair. It may try out renderers first."""
-        if self.simulator == "bullet":
-            return {"renderer": "bullet-tiny"}
-        from pytest_vla.sim.mujoco import backend
-
-        return {"renderer": f"mujoco-{backend()}"}
-
-    def progress(self, env: gymnasium.Env[Any, Any]) -> float | None:
-        return _ours(env).progress()
-
-    def digest(self, env: gymnasium.Env[Any, Any]) -> str:
-        return _ours(env).digest()
-
-
-def _ours(env: gymnasium.Env[Any, Any]) -> BombEnv:
-    from .env import BombEnv
-
-    inner = env.unwrapped
-    if not isinstance(inner, BombEnv):
-        raise SuiteError(f"this suite needs its own environment, got {type(inner).__name__}")
-    return inner
+        return {"renderer": "bullet-tiny"} if self.simulator == "bullet" else super().provenance()

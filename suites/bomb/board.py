@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from pytest_vla.kit.layout import Spot, far_from
+
 SIZE = 5
 PITCH_M = 0.040
 BOARD_M = 0.216  # side
@@ -17,15 +19,12 @@ STONE_RADIUS_M = 0.011
 STONE_HEIGHT_M = 0.008
 STONE_KG = 0.005
 STONE_FRICTION = 0.8
-BLOCK_KG = 0.02
 TABLE_HALF_M = 0.8
-TABLE_REPEATS = 3  # of its texture
 BESIDE_X_M = (0.132, 0.182)  # stones that are not on the board lie this far left or right of its centre
 BESIDE_Y_M = (-0.105, 0.125)
 CLEARANCE_M = 0.046  # between centres beside the board: room for the gripper's fingers
 DRAWS = 1000
 
-Spot = tuple[float, float]
 Position = tuple[int, int]  # row, column
 
 POSITIONS: tuple[Position, ...] = tuple((row, column) for row in range(SIZE) for column in range(SIZE))
@@ -54,18 +53,10 @@ def off_board_by(spot: Spot) -> float:
     return max(abs(spot[0]), abs(spot[1])) - BOARD_M / 2
 
 
-def distance(a: Spot, b: Spot) -> float:
-    return float(np.hypot(a[0] - b[0], a[1] - b[1]))
-
-
-def far_from(spot: Spot, others: Iterable[Spot], least_m: float = CLEARANCE_M) -> bool:
-    return all(distance(spot, other) >= least_m for other in others)
-
-
 def free_spots(rng: np.random.Generator, taken: Iterable[Spot]) -> Iterator[Spot]:
     """Endless random places beside the board with room for the gripper; it ends when no more can be found."""
     taken = list(taken)
     for _ in range(DRAWS):
         x, y = rng.uniform(*BESIDE_X_M) * rng.choice((-1, 1)), rng.uniform(*BESIDE_Y_M)
-        if far_from((float(x), float(y)), taken):
+        if far_from((float(x), float(y)), taken, CLEARANCE_M):
             yield float(x), float(y)

@@ -5,97 +5,59 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import gymnasium
-import numpy as np
-from gymnasium import spaces
-from numpy.typing import NDArray
-
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.kit.env import Observation
+from pytest_vla.kit.gantry import GantryEnv
+from pytest_vla.kit.images import Image
+from pytest_vla.perturb import scene_edits
 
-from . import rig
-from .axes import contradicted, scene_edits
-from .cameras import CAMERAS, IMAGE_PX
+from .axes import TABLE, contradicted
+from .cameras import IMAGE_PX
 from .edits import SceneEdits
 from .judge import Judge
 from .partitions import draw_edits
+from .rig import GANTRY
 from .scene import Instance, TableState
-from .tasks import TASKS, Task
+from .tasks import TASKS, BombTask
 from .textures import goal_picture
-from .world import Images, World
-
-Action = NDArray[np.float32]
-Observation = dict[str, Any]
+from .world import World, corrected
 
 
-def observation_space() -> spaces.Dict:
-    """The array part of an observation; `instruction` and, for copy_position, `prompt` come with it."""
-    image = spaces.Box(0, 255, (IMAGE_PX, IMAGE_PX, 3), np.uint8)
-    return spaces.Dict(
-        {
-            "images": spaces.Dict(dict.fromkeys(CAMERAS, image)),
-            "state": spaces.Dict({"ee": spaces.Box(-np.inf, np.inf, (4,), np.float32)}),
-        }
-    )
-
-
-class BombEnv(gymnasium.Env[Observation, Action]):
+class BombEnv(GantryEnv):
     """Any task of the suite on one table that is kept from episode to episode.
 
     After `reset` the episode is described by `episode`, `task`, `instance` (what was drawn), `edits` (what was changed
-    about it) and `judge`.
+    about it) and `judge`. Success must hold at the horizon.
     """
 
+    success_ends = False
+    world: World
+    state: TableState
+    judge: Judge
+
     def __init__(self, make_world: Callable[[], World]) -> None:
-        self.action_space, self.observation_space = spaces.Box(rig.LOW, rig.HIGH, dtype=np.float32), observation_space()
-        self.world: World = make_world()
+        super().__init__(GANTRY, make_world(), IMAGE_PX)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Any]:
-        """Start the episode of `options["episode"]`, its table changed as the key says.
-
-        `options["edits"]` take the place of the partition's own. The key alone decides every draw; `seed` follows from
-        it and is not looked at.
-        """
-        options = options or {}
-        self.episode: EpisodeKey = options["episode"]
-        self.task: Task = TASKS[self.episode.task]
-        self.instance: Instance = self.task.instance(self.episode)
-        edits: SceneEdits = options.get("edits") or draw_edits(self.episode, self.instance)
-        self.edits = edits = scene_edits(edits, self.episode, self.instance)
-        stones = (*self.instance.stones, *edits.extra_stones)
-        self.world.reset(stones, edits)
-        self.state: TableState = self.world.state()
-        self.judge = Judge(self.instance, stones, self.state, edits.scale)
-        self.told = contradicted(self.instance, self.episode)
-        self._prompt = _prompt(self.told)
-        return self._observe(), {}
-
-    def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Go towards the action's target for one control period. Success must hold at the horizon: it ends nothing."""
-        self.world.act(np.asarray(action, dtype=np.float32))
+    def start(self, episode: EpisodeKey, edits: SceneEdits | None) -> None:
+        """The key's perturbation comes on top of the partition's edits, or of those given instead."""
+        self.task: BombTask = TASKS[episode.task]
+        self.instance: Instance = self.task.instance(episode)
+        edits = edits or draw_edits(episode, self.instance)
+        self.edits: SceneEdits = scene_edits(TABLE, edits, episode, self.instance)
+        stones = (*self.instance.stones, *self.edits.extra_stones)
+        self.world.reset(stones, self.edits)
         self.state = self.world.state()
-        verdict = self.judge.update(self.state)
-        info: dict[str, Any] = {"success": verdict.success}
-        if verdict.failure:
-            info |= {"failure": "constraint_violated", "message": verdict.failure}
-        return self._observe(), float(verdict.success), bool(verdict.failure), False, info
+        self.judge = Judge(self.instance, stones, self.state, self.edits.scale)
+        told = contradicted(self.instance, episode)
+        self.instruction, self._prompt = told.instruction, _prompt(told)
 
-    def progress(self) -> float:
-        return self.judge.progress(self.state)
-
-    def digest(self) -> str:
-        return self.world.digest()
-
-    def close(self) -> None:
-        self.world.close()
-
-    def _observe(self) -> Observation:
-        gripper = self.state.opening_m / rig.MAX_OPENING_M
-        observation: Observation = {
-            "images": Images(self.world, self.edits.image),
-            "state": {"ee": np.array([*self.state.tip, gripper], dtype=np.float32)},
-            "instruction": self.told.instruction,
-        }
+    def observe(self) -> Observation:
+        observation = super().observe()
         return observation if self._prompt is None else observation | {"prompt": self._prompt}
+
+    def camera(self, moment: Any) -> Callable[[str], Image]:
+        world, edit = self.world, self.edits.image
+        return lambda name: corrected(world.picture(moment, name), edit)
 
 
 def _prompt(instance: Instance) -> dict[str, Any] | None:

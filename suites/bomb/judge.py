@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from .board import STONE_HEIGHT_M, STONE_RADIUS_M, distance, off_board_by, spot_of
+from pytest_vla.kit.goals import ALMOST, Verdict, Ways
+from pytest_vla.kit.layout import distance
+
+from .board import STONE_HEIGHT_M, STONE_RADIUS_M, off_board_by, spot_of
 from .scene import Goal, Instance, Put, Remove, Stone, StoneState, TableState
 
 TOLERANCE_M = 0.008
 STILL_M_S = 0.005
 OPEN_M = 0.027  # fingertips this far apart hold no stone, not even one scaled by 1.2
 LYING_M = 0.75 * STONE_HEIGHT_M  # centre of a stone that lies flat, and on no other; on its edge it is at 11 mm
-ALMOST = 0.9  # progress of what is there but not yet done
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How the episode stands: everything in its place now, or lost for good (with one sentence why)."""
-
-    success: bool = False
-    failure: str = ""
 
 
 class Judge:
@@ -32,7 +25,8 @@ class Judge:
         self.eligible: dict[Goal, tuple[str, ...]] = {goal: _eligible(goal, stones) for goal in self.goals}
         self.made = 0
         self.failure = ""
-        self._first_gaps = {goal: max(self._gap(goal, start), 1e-9) for goal in self.goals}
+        self._ways = Ways()
+        self._made(start)
 
     def update(self, state: TableState) -> Verdict:
         """The verdict after one action."""
@@ -72,11 +66,10 @@ class Judge:
         """1 when all is done; below that the mean over goals of how far their stones have come."""
         if not self.failure and self._done(state, self.fulfilled(state)):
             return 1.0
-        total = 0.0
-        for goal in self.goals:
-            come = 1 - max(self._gap(goal, state), 0.0) / self._first_gaps[goal]
-            total += min(max(come, 0.0), 1.0)
-        return ALMOST * total / len(self.goals)
+        return ALMOST * sum(self._made(state)) / len(self.goals)
+
+    def _made(self, state: TableState) -> list[float]:
+        return [self._ways.made(goal, self._gap(goal, state)) for goal in self.goals]
 
     def _done(self, state: TableState, fulfilled: dict[Goal, str]) -> bool:
         return len(fulfilled) == len(self.goals) and is_open(state) and not self.disturbed(state, fulfilled)

@@ -9,18 +9,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .board import (
-    BESIDE_X_M,
-    BESIDE_Y_M,
-    POSITIONS,
-    Spot,
-    distance,
-    far_from,
-    free_spots,
-    on_board,
-    spot_of,
-)
-from .scene import Block, Colour, Instance, Put, Stone
+from pytest_vla.kit.layout import Spot, distance, far_from
+from pytest_vla.kit.parts import Block
+
+from .board import BESIDE_X_M, BESIDE_Y_M, CLEARANCE_M, POSITIONS, free_spots, on_board, spot_of
+from .scene import Colour, Instance, Put, Stone
 from .tasks import NEARER_BY_M
 
 DRAWS = 200
@@ -37,7 +30,7 @@ def shift_stones(instance: Instance, rng: np.random.Generator, reach_m: float = 
             continue
         others = [spot for label, spot in spots.items() if label != stone.label]
         for spot in _places(stone.spot, rng, reach_m):
-            if far_from(spot, others) and still_nearest(instance, {**spots, stone.label: spot}):
+            if far_from(spot, others, CLEARANCE_M) and still_nearest(instance, {**spots, stone.label: spot}):
                 spots[stone.label] = spot
                 shifts[stone.label] = spot[0] - stone.spot[0], spot[1] - stone.spot[1]
                 break

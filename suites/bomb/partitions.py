@@ -12,10 +12,12 @@ from dataclasses import replace
 import numpy as np
 
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.kit.edits import CameraEdit
+from pytest_vla.sim.view import vector
 
-from .edits import NEUTRAL, CameraEdit, ImageEdit, SceneEdits
+from .edits import NEUTRAL, ImageEdit, SceneEdits
 from .layout import extra_stones, shift_stones
-from .scene import Instance, Vector
+from .scene import Instance
 from .textures import TABLE_TEXTURES
 
 UNPERTURBED, PERTURBED = "unperturbed", "perturbed"
@@ -38,7 +40,7 @@ def table(edits: SceneEdits, instance: Instance, rng: np.random.Generator) -> Sc
     """Colour and texture of the table."""
     names = [name for name in TABLE_TEXTURES if name != NEUTRAL.table_texture]
     texture = names[int(rng.integers(len(names)))]
-    return replace(edits, table_colour=_vector(rng.uniform(*TABLE_RGB, 3)), table_texture=texture)
+    return replace(edits, table_colour=vector(rng.uniform(*TABLE_RGB, 3)), table_texture=texture)
 
 
 def reflectivity(edits: SceneEdits, instance: Instance, rng: np.random.Generator) -> SceneEdits:
@@ -60,7 +62,7 @@ def start(edits: SceneEdits, instance: Instance, rng: np.random.Generator) -> Sc
 
 def colour(edits: SceneEdits, instance: Instance, rng: np.random.Generator) -> SceneEdits:
     """Colour balance and brightness of the images."""
-    return replace(edits, image=ImageEdit(float(rng.uniform(*BRIGHTNESS)), _vector(rng.uniform(*BALANCE, 3))))
+    return replace(edits, image=ImageEdit(float(rng.uniform(*BRIGHTNESS)), vector(rng.uniform(*BALANCE, 3))))
 
 
 def camera(edits: SceneEdits, instance: Instance, rng: np.random.Generator) -> SceneEdits:
@@ -94,10 +96,5 @@ def _camera(rng: np.random.Generator, share: float) -> CameraEdit:
     yaw, pitch, roll, fov, *shift = rng.uniform(-1, 1, 7) * share
     return CameraEdit(
         float(yaw * YAW_DEG), float(pitch * PITCH_DEG), float(roll * ROLL_DEG),
-        _vector(np.asarray(shift) * SHIFT_M), float(fov * FOV_DEG),
+        vector(np.asarray(shift) * SHIFT_M), float(fov * FOV_DEG),
     )  # fmt: skip
-
-
-def _vector(array: np.ndarray) -> Vector:
-    x, y, z = (float(v) for v in array)
-    return x, y, z

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from .board import Position, Spot, on_board
+from pytest_vla.kit.layout import Spot
+from pytest_vla.sim.pose import Vector
+
+from .board import Position, on_board
 
 Colour = Literal["black", "white"]
 COLOURS: tuple[Colour, ...] = ("black", "white")
-Vector = tuple[float, float, float]
 
 
 def other(colour: Colour) -> Colour:
@@ -29,16 +31,6 @@ class Stone:
     def beside(self) -> bool:
         """Whether it starts beside the board, to be played."""
         return not on_board(self.spot)
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Something that is not a stone and has no part in the task."""
-
-    label: str
-    spot: Spot
-    half_size_m: Vector
-    rgb: Vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 import numpy as np
 
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.kit import draw as kit
+from pytest_vla.kit.draw import Redraw, drawn
+from pytest_vla.kit.layout import Spot, distance
+from pytest_vla.kit.task import Task, task_of
 
-from .board import POSITIONS, Position, Spot, distance, free_spots, neighbours, spot_of
+from .board import POSITIONS, Position, free_spots, neighbours, spot_of
 from .scene import COLOURS, Colour, Instance, Put, Remove, Spares, Stone, other
 
 HOME_X_M = {"black": -0.15, "white": 0.15}
 HOME_GAP_M = 0.063
 HOME_JITTER_M = 0.008
 NEARER_BY_M = 0.020
-DRAWS = 200
-
-T = TypeVar("T")
 
 
 @dataclass
-class Draw:
+class Draw(kit.Draw):
     """An episode being drawn: random choices, and the stones put down so far."""
 
-    rng: np.random.Generator
     stones: list[Stone] = field(default_factory=list)
-
-    def one(self, choices: Sequence[T]) -> T:
-        return choices[int(self.rng.integers(len(choices)))]
 
     def positions(self, count: int) -> list[Position]:
         """Different intersections in random order."""
@@ -54,37 +50,19 @@ class Draw:
         return self.put(colour, next(free_spots(self.rng, [stone.spot for stone in self.stones])))
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One template: `draw` makes an episode of it."""
-
-    name: str
-    summary: str
-    step_limit: int
-    draw: Callable[[Draw], Instance | None]
+@dataclass(frozen=True)
+class BombTask(Task):
+    """One template: episode n of it is the same scene in every partition and in both simulators."""
 
     def instance(self, episode: EpisodeKey) -> Instance:
-        """The episode of that index: the same scene in every partition and in both simulators."""
         key = replace(episode, suite="bomb", partition="unperturbed", perturbation="")
-        for attempt in range(DRAWS):
-            found = self.draw(Draw(key.rng("scene" if attempt == 0 else f"scene.{attempt}")))
-            if found is not None:
-                return found
-        raise RuntimeError(f"{episode} found no scene in {DRAWS} draws; the task asks for too much")
+        instance: Instance = drawn(lambda rng: self.draw(Draw(rng)), key)
+        return instance
 
 
-TASKS: dict[str, Task] = {}
-
-
-def task(step_limit: int) -> Callable[[Callable[[Draw], Instance | None]], Task]:
-    """Make a function that draws an episode (or None: draw again) the task of its name."""
-
-    def wrap(draw: Callable[[Draw], Instance | None]) -> Task:
-        name = draw.__name__
-        TASKS[name] = Task(name, (draw.__doc__ or "").strip(), step_limit, draw)
-        return TASKS[name]
-
-    return wrap
+def task(step_limit: int) -> Callable[[Callable[[Draw], Instance]], BombTask]:
+    """Make a function that draws an episode the task of its name."""
+    return task_of(BombTask, step_limit)
 
 
 def named(position: Position) -> str:
@@ -105,7 +83,7 @@ def place_stone(draw: Draw) -> Instance:
 
 
 @task(step_limit=60)
-def place_nearest(draw: Draw) -> Instance | None:
+def place_nearest(draw: Draw) -> Instance:
     """Three stones of one colour and two of the other; the nearest one of the named colour is to be taken."""
     colour, target = draw.one(COLOURS), draw.one(POSITIONS)
     mine = [draw.anywhere_beside(colour) for _ in range(3)]
@@ -113,7 +91,7 @@ def place_nearest(draw: Draw) -> Instance | None:
         draw.anywhere_beside(other(colour))
     first, second, _ = sorted(mine, key=lambda stone: distance(stone.spot, spot_of(target)))
     if distance(second.spot, spot_of(target)) - distance(first.spot, spot_of(target)) < NEARER_BY_M:
-        return None
+        raise Redraw
     return Instance(
         tuple(draw.stones),
         f"place the {colour} stone nearest to {named(target)} at {named(target)}",
@@ -171,3 +149,8 @@ def copy_position(draw: Draw) -> Instance:
         Spares(beside=COLOURS, on_board=()),
         picture=dict(lying + missing),
     )
+
+
+TASKS: dict[str, BombTask] = {
+    task.name: task for task in (place_stone, place_nearest, place_sequence, capture, copy_position)
+}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+
+from pytest_vla.kit.images import Image
+from pytest_vla.kit.patterns import PATTERNS, Field, as_image, grid, painted
+from pytest_vla.sim.pose import Vector
 
 from .board import BOARD_M, POSITIONS, SIZE, STONE_RADIUS_M, Position, spot_of
-from .scene import Colour, Vector
-
-Image = NDArray[np.uint8]
-Field = NDArray[np.float64]
+from .scene import Colour
 
 BOARD_PX = 512
 TABLE_PX = 512
@@ -36,94 +36,26 @@ DIGITS = (
 DOT_PX = 4
 
 
-def _grid(side: int) -> tuple[Field, Field]:
-    """Coordinates 0..1 across and down."""
-    axis = (np.arange(side) + 0.5) / side
-    across, down = np.meshgrid(axis, axis)
-    return across, down
-
-
-def _noise(side: int, cells: int, seed: int) -> Field:
-    """Smooth seamless noise -1..1."""
-    knots = np.random.default_rng(seed).uniform(-1, 1, (cells, cells))
-    at = np.arange(side) * cells / side
-    low, rest = at.astype(int), at - at.astype(int)
-    rest = rest * rest * (3 - 2 * rest)
-    rows = knots[low] * (1 - rest)[:, None] + knots[(low + 1) % cells] * rest[:, None]
-    noise: Field = rows[:, low] * (1 - rest) + rows[:, (low + 1) % cells] * rest
-    return noise
-
-
-def _plain(side: int) -> Field:
-    return np.ones((side, side))
-
-
-def _wood(side: int) -> Field:
-    across, down = _grid(side)
-    rings = np.sin(2 * np.pi * (12 * across + 0.6 * _noise(side, 4, 1) + 0.1 * np.sin(2 * np.pi * down)))
-    return 0.94 + 0.05 * rings + 0.02 * _noise(side, 64, 2)
-
-
-def _checker(side: int) -> Field:
-    across, down = _grid(side)
-    return np.where((np.floor(across * 16) + np.floor(down * 16)) % 2 == 0, 1.0, 0.72)
-
-
-def _stripes(side: int) -> Field:
-    across, down = _grid(side)
-    return np.where(np.floor((across + down) * 16) % 2 == 0, 1.0, 0.75)
-
-
-def _marble(side: int) -> Field:
-    across, _ = _grid(side)
-    veins = np.abs(np.sin(np.pi * (6 * across + 1.5 * _noise(side, 8, 3) + 0.6 * _noise(side, 32, 4))))
-    return 0.72 + 0.28 * np.sqrt(veins)
-
-
-def _felt(side: int) -> Field:
-    return 0.92 + 0.08 * _noise(side, side // 2, 5)
-
-
-def _planks(side: int) -> Field:
-    _, down = _grid(side)
-    gaps = np.where(np.abs((down * 8) % 1 - 0.5) > 0.47, 0.55, 1.0)
-    shades = 1 + 0.12 * np.sin(1 + 37.0 * np.floor(down * 8))
-    return gaps * shades * _wood(side).T * 0.9
-
-
-def _speckles(side: int) -> Field:
-    return np.where(_noise(side, side // 4, 6) > 0.35, 0.72, 1.0)
-
-
-Pattern = Callable[[int], Field]
-TABLE_TEXTURES: Mapping[str, Pattern] = {
-    "plain": _plain,
-    "felt": _felt,
-    "wood": _wood,
-    "planks": _planks,
-    "marble": _marble,
-    "stripes": _stripes,
-    "checker": _checker,
-}
-BOARD_TEXTURES: Mapping[str, Pattern] = {"wood": _wood, "plain": _plain, "planks": _planks, "marble": _marble}
-STONE_TEXTURES: Mapping[str, Pattern] = {"plain": _plain, "speckles": _speckles, "stripes": _stripes}
+TABLE_TEXTURES = ("plain", "felt", "wood", "planks", "marble", "stripes", "checker")
+BOARD_TEXTURES = ("wood", "plain", "planks", "marble")
+STONE_TEXTURES = ("plain", "speckles", "stripes")
 
 
 @lru_cache(maxsize=16)
 def table_image(texture: str, colour: Vector | None) -> Image:
-    return _coloured(TABLE_TEXTURES[texture](TABLE_PX), colour or TABLE_COLOUR)
+    return painted(PATTERNS[texture](TABLE_PX), colour or TABLE_COLOUR)
 
 
 @lru_cache(maxsize=8)
 def stone_image(texture: str) -> Image:
     """A pattern that the stone's colour is multiplied with."""
-    return _coloured(STONE_TEXTURES[texture](STONE_PX), (1.0, 1.0, 1.0))
+    return painted(PATTERNS[texture](STONE_PX), (1.0, 1.0, 1.0))
 
 
 @lru_cache(maxsize=16)
 def board_image(texture: str, colour: Vector | None, side: int = BOARD_PX) -> Image:
     """The board from above, row 0 at the top: five lines each way, the middle marked, rows and columns numbered."""
-    image = _coloured(BOARD_TEXTURES[texture](side), colour or BOARD_COLOUR) / 255
+    image = painted(PATTERNS[texture](side), colour or BOARD_COLOUR) / 255
     x, y = _metres(side)
     reach = spot_of((0, SIZE - 1))[0] + LINE_M / 2
     for line, _ in (spot_of((0, column)) for column in range(SIZE)):
@@ -133,7 +65,7 @@ def board_image(texture: str, colour: Vector | None, side: int = BOARD_PX) -> Im
     for number in range(SIZE):
         _write(image, number, (spot_of((0, number))[0], NUMBER_M))
         _write(image, number, (-NUMBER_M, spot_of((number, 0))[1]))
-    return _bytes(image)
+    return as_image(image)
 
 
 def goal_picture(stones: Mapping[Position, Colour], side: int = 256) -> Image:
@@ -150,11 +82,11 @@ def goal_picture(stones: Mapping[Position, Colour], side: int = 256) -> Image:
             glow = 0.25 * np.clip(light - 0.8, 0, 1) if stones[position] == "black" else np.zeros_like(light)
             inside = away <= 1.0
             image[inside] = (shade[..., None] * STONE_COLOURS[stones[position]] + glow[..., None])[inside]
-    return _bytes(image)
+    return as_image(image)
 
 
 def _metres(side: int) -> tuple[Field, Field]:
-    across, down = _grid(side)
+    across, down = grid(side)
     return (across - 0.5) * BOARD_M, (0.5 - down) * BOARD_M
 
 
@@ -167,11 +99,3 @@ def _write(image: Field, digit: int, centre: tuple[float, float]) -> None:
     top = round((0.5 - centre[1] / BOARD_M) * side - ink.shape[0] / 2)
     left = round((0.5 + centre[0] / BOARD_M) * side - ink.shape[1] / 2)
     image[top : top + ink.shape[0], left : left + ink.shape[1]][ink] = INK
-
-
-def _coloured(pattern: Field, colour: Vector) -> Image:
-    return _bytes(pattern[..., None] * colour)
-
-
-def _bytes(image: Field) -> Image:
-    return np.rint(np.clip(image, 0.0, 1.0) * 255).astype(np.uint8)

@@ -1,64 +1,23 @@
-"""What a simulator must offer to play the tasks: the same methods, whatever the physics."""
+"""What a simulator must offer to play the tasks, and what is done to its pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .cameras import CAMERAS
+from pytest_vla.kit import gantry
+from pytest_vla.kit.images import Image
+
 from .edits import ImageEdit, SceneEdits
-from .scene import Stone, TableState
-
-Image = NDArray[np.uint8]
+from .scene import Stone
 
 
-class World(Protocol):
-    """One table. `reset` forgets the episode before; snapshots are drawn at any time and reach no physics."""
-
-    @property
-    def renderer(self) -> str: ...
+class World(gantry.World, Protocol):
+    """One table. `reset` forgets the episode before."""
 
     def reset(self, stones: Sequence[Stone], edits: SceneEdits) -> None: ...
-
-    def act(self, action: NDArray[np.float32]) -> None: ...
-
-    def state(self) -> TableState: ...
-
-    def snapshot(self) -> Any: ...
-
-    def picture(self, snapshot: Any, camera: str) -> Image: ...
-
-    def digest(self) -> str: ...
-
-    def close(self) -> None: ...
-
-
-class Images(Mapping[str, Image]):
-    """The cameras' pictures of one moment, each drawn when somebody first looks at it, the same whenever that is."""
-
-    def __init__(self, world: World, edit: ImageEdit) -> None:
-        self._world, self._edit, self._snapshot = world, edit, world.snapshot()
-        self._drawn: dict[str, Image] = {}
-
-    def __getitem__(self, camera: str) -> Image:
-        if camera not in self._drawn:
-            if camera not in CAMERAS:
-                raise KeyError(camera)
-            self._drawn[camera] = corrected(self._world.picture(self._snapshot, camera), self._edit)
-        return self._drawn[camera]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(CAMERAS)
-
-    def __len__(self) -> int:
-        return len(CAMERAS)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """What leaves the process takes its pictures along."""
-        return dict, (dict(self),)
 
 
 def corrected(image: Image, edit: ImageEdit) -> Image:

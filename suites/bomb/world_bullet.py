@@ -11,28 +11,32 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_vla.kit.cameras import lamp
+from pytest_vla.kit.gantry import BOXES, RAMP_HZ, Box
+from pytest_vla.kit.images import Image
 from pytest_vla.sim.bullet import BulletStage, BulletWorld, Camera, Light, Prop
-from pytest_vla.sim.pose import IDENTITY, Pose
+from pytest_vla.sim.meshes.mesh import cube_corners
+from pytest_vla.sim.pose import IDENTITY, Pose, Vector
+from pytest_vla.sim.view import View
 
-from . import rig
-from .board import BLOCK_KG, STONE_FRICTION, STONE_HEIGHT_M, STONE_KG
-from .cameras import IMAGE_PX, View, lamp, views
+from .board import STONE_FRICTION, STONE_HEIGHT_M, STONE_KG
+from .cameras import IMAGE_PX, views
 from .edits import NEUTRAL, SceneEdits
-from .meshes import block_corners, load_mesh, stone_corners
-from .scene import Stone, StoneState, TableState, Vector
+from .meshes import load_mesh, stone_corners
+from .rig import GANTRY
+from .scene import Stone, StoneState, TableState
 from .textures import BOARD_COLOUR, STONE_COLOURS, TABLE_COLOUR, board_image, stone_image, table_image
 
-Image = NDArray[np.uint8]
 Array = NDArray[np.float64]
 
 STEP_HZ = 250
 SETTLE_STEPS = 40
-STEPS_PER_RAMP = STEP_HZ // rig.RAMP_HZ
+STEPS_PER_RAMP = STEP_HZ // RAMP_HZ
 SOLVER_ITERATIONS = 50
 TABLE_FRICTION = FINGER_FRICTION = 1.0
 SPIN_FRICTION = 0.002
 ROLL_FRICTION = 0.0002
-CARRIAGE_N, FINGER_N, GEAR_N = 200.0, rig.GRIP_N, 50.0
+CARRIAGE_N, FINGER_N, GEAR_N = 200.0, GANTRY.grip_n, 50.0
 BOARD_Z_M = 0.0005
 BOARD_PX = 192
 WHITE: Vector = (1.0, 1.0, 1.0)
@@ -56,12 +60,12 @@ class GantryWorld(BulletWorld):
 
     def add_robot(self, start: Array) -> None:
         p, c = self.p, self.id
-        shapes = {part.carrier: self._box(part) for part in rig.PARTS if part.solid}
+        shapes = {part.carrier: self._box(part) for part in BOXES if part.solid}
         carried = [-1, -1, shapes["carriage"], shapes["left"], shapes["right"]]
         count = len(JOINTS)
         self._robot = p.createMultiBody(
             0, -1, -1, (0, 0, 0), IDENTITY,
-            linkMasses=[0.1, 0.1, rig.CARRIAGE_KG, rig.FINGER_KG, rig.FINGER_KG],
+            linkMasses=[0.1, 0.1, GANTRY.carriage_kg, GANTRY.finger_kg, GANTRY.finger_kg],
             linkCollisionShapeIndices=carried,
             linkVisualShapeIndices=[-1] * count,
             linkPositions=[(0, 0, 0)] * count,
@@ -85,7 +89,7 @@ class GantryWorld(BulletWorld):
         p.changeConstraint(gear, gearRatio=-1, erp=0.2, maxForce=GEAR_N, physicsClientId=c)
         self._labels[self._robot] = ROBOT
 
-    def _box(self, part: rig.Part) -> int:
+    def _box(self, part: Box) -> int:
         shape: int = self.p.createCollisionShape(
             self.p.GEOM_BOX, halfExtents=part.half_m, collisionFramePosition=part.centre_m, physicsClientId=self.id
         )
@@ -130,7 +134,7 @@ class Moment:
     light: Light
 
 
-class BulletTable:
+class BulletBoard:
     """One worker's table."""
 
     renderer = "bullet-tiny"
@@ -149,7 +153,7 @@ class BulletTable:
         self._light = _light(edits)
         world.reset()
         world.add_floor("table", 0.0, TABLE_FRICTION)
-        self._set_point = np.array([*(edits.tip_start_m or rig.START_M), rig.MAX_OPENING_M])
+        self._set_point = np.array([*(edits.tip_start_m or GANTRY.start_m), GANTRY.max_opening_m])
         world.add_robot(self._set_point)
         half = STONE_HEIGHT_M / 2 * edits.scale
         for stone in stones:
@@ -160,20 +164,17 @@ class BulletTable:
             )  # fmt: skip
             world.grind(stone.label)
         for block in edits.blocks:
-            pose = Pose((*block.spot, block.half_size_m[2]))
-            world.add_solid(
-                block.label, "block", lambda: [block_corners()], pose, mass_kg=BLOCK_KG, scale=block.half_size_m
-            )
+            pose = Pose((*block.spot, block.half_m[2]))
+            world.add_solid(block.label, "block", lambda: [cube_corners()], pose, mass_kg=block.kg, scale=block.half_m)
         world.aim(self._set_point)
         for _ in range(SETTLE_STEPS):
             world.step()
 
     def act(self, action: NDArray[np.float32]) -> None:
         """Move the set point towards the action's target for one control period, and the physics with it."""
-        target = rig.limited(action)
-        for _ in range(rig.RAMP_HZ // rig.CONTROL_HZ):
-            self._set_point = rig.ramp(self._set_point, target, 1 / rig.RAMP_HZ)
-            self.world.aim(self._set_point)
+        for set_point in GANTRY.ramps(self._set_point, action):
+            self._set_point = set_point
+            self.world.aim(set_point)
             for _ in range(STEPS_PER_RAMP):
                 self.world.step()
 
@@ -200,7 +201,7 @@ class BulletTable:
             Prop("board", Pose((0.0, 0.0, BOARD_Z_M)), f"board|{edits.board_texture}", self._tinted(board)),
         ]
         shifts = {"carriage": 0.0, "left": -left, "right": right}
-        for part in rig.PARTS:
+        for part in BOXES:
             cx, cy, cz = part.centre_m
             pose = Pose((x + shifts[part.carrier] + cx, y + cy, z + cz))
             props.append(Prop("box", pose, None, self._tinted(part.rgb), part.half_m))
@@ -209,7 +210,7 @@ class BulletTable:
             skin = f"stone|{edits.stone_texture}"
             props.append(Prop("stone", self.world.pose(stone.label), skin, self._tinted(colour), scale))
         for block in edits.blocks:
-            props.append(Prop("box", self.world.pose(block.label), None, self._tinted(block.rgb), block.half_size_m))
+            props.append(Prop("box", self.world.pose(block.label), None, self._tinted(block.rgb), block.half_m))
         cameras = {
             "front": _camera(self._views["front"], (0.0, 0.0, 0.0)),
             "wrist": _camera(self._views["wrist"], (x, y, z)),

@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_vla.suite import Requirement, Suite, SuiteError, Termination
+from pytest_vla.kit.suite import BULLET, TaskSuite, own
+from pytest_vla.suite import Termination
 
 if TYPE_CHECKING:
     import gymnasium
 
     from pytest_vla.policies import Policy
 
-    from .env import VimaEnv
     from .kit.task import Task
 
 Rules = Literal["faithful", "strict"]
 
 
-class VimaSuite(Suite):
+class VimaSuite(TaskSuite):
     """VIMABench: 17 tasks, 42 test cells over four levels, plus the training distribution.
 
     Args:
@@ -30,7 +30,7 @@ class VimaSuite(Suite):
 
     version = "1"
     termination = Termination.ON_SUCCESS
-    requires = (Requirement("pybullet", 'pip install "pytest-vla[bullet]"'),)
+    requires = (BULLET,)
     cameras = ("top", "front")
     state_keys = ("ee",)
 
@@ -61,18 +61,16 @@ class VimaSuite(Suite):
     def step_limit(self, task: str) -> int:
         return self.all_tasks[task].step_limit
 
-    def env_group(self, task: str) -> str:
-        return self.name
-
     def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
         from .env import VimaEnv
 
         return VimaEnv(self.all_tasks, strict=self.strict)
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
+        from .env import VimaEnv
         from .oracle import Oracle
 
-        return Oracle(_ours(env))
+        return Oracle(own(env, VimaEnv))
 
     def random_action(self, space: gymnasium.Space[Any]) -> Any:
         """An upright tool: nearly every quaternion drawn from the space tilts it further than an arm can."""
@@ -85,26 +83,14 @@ class VimaSuite(Suite):
         return action
 
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
+        from .env import VimaEnv
         from .oracle import idle_action
 
-        return idle_action(_ours(env))
+        return idle_action(own(env, VimaEnv))
 
     def axes(self) -> Sequence[str]:
-        from .axes import axes
+        from pytest_vla.kit.axes import supported
 
-        return axes()
+        from .axes import LEFT_OUT, TABLE
 
-    def progress(self, env: gymnasium.Env[Any, Any]) -> float | None:
-        return _ours(env).progress()
-
-    def digest(self, env: gymnasium.Env[Any, Any]) -> str:
-        return _ours(env).digest()
-
-
-def _ours(env: gymnasium.Env[Any, Any]) -> VimaEnv:
-    from .env import VimaEnv
-
-    inner = env.unwrapped
-    if not isinstance(inner, VimaEnv):
-        raise SuiteError(f"this suite needs its own environment, got {type(inner).__name__}")
-    return inner
+        return supported(TABLE, LEFT_OUT)

@@ -1,22 +1,20 @@
-"""The seam for scene perturbations: what may be changed about an episode's table, with defaults that change no bit."""
+"""What may be changed about an episode's table: the kit's edits, and those of cameras, textures and tool."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pytest_vla.sim.bullet import DAYLIGHT, Light
-from pytest_vla.sim.pose import Vector
+from pytest_vla.kit import edits
+from pytest_vla.kit.layout import Spot
 
-from .kit.scene import Spot, Thing
+from .kit.scene import Thing
 
 
 @dataclass(frozen=True, slots=True)
-class CameraEdit:
-    """A camera that is not quite where it should be. Angles turn about the table's centre."""
+class CameraEdit(edits.CameraEdit):
+    """A camera that is not quite where it should be. From a kilometre away only the zoom changes how much it sees."""
 
-    yaw_deg: float = 0.0
-    pitch_deg: float = 0.0
-    shift_m: Vector = (0.0, 0.0, 0.0)
     zoom: float = 1.0
 
 
@@ -24,21 +22,16 @@ IN_PLACE = CameraEdit()
 
 
 @dataclass(frozen=True, slots=True)
-class SceneEdits:
+class SceneEdits(edits.SceneEdits):
     """What `reset(options={"edits": edits, ...})` changes; the task, its goals and its prompt stay as drawn."""
 
     camera: CameraEdit = IN_PLACE
-    light: Light = DAYLIGHT
-    table_colour: tuple[float, float, float] | None = None
+    specular: float = 0.0
+    """Added to how much everything shines."""
     table_texture: str | None = None
-    object_textures: dict[str, str] = field(default_factory=dict)
+    object_textures: Mapping[str, str] = field(default_factory=dict)
     """Texture by label, in place of the drawn one (in the world, not in the prompt)."""
-    shifts_m: dict[str, Spot] = field(default_factory=dict)
-    """How far a movable thing starts from where it was drawn, by label. Goals stay where they were drawn."""
     distractors: tuple[Thing, ...] = ()
-    scale: float = 1.0
-    mass: float = 1.0
-    friction: float = 1.0
     tool_start: Spot | None = None
 
 

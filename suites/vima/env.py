@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.kit.axes import contradicted
+from pytest_vla.kit.env import Observation, Step, TaskEnv
+from pytest_vla.kit.goals import Verdict
+from pytest_vla.perturb import scene_edits
 
-from .axes import contradicted, scene_edits
-from .edits import SceneEdits
-from .kit.judge import Verdict
-from .kit.prompt import Asset, AssetImages, Prompt
+from .axes import TABLE
+from .edits import NEUTRAL, SceneEdits
+from .kit.prompt import Asset, AssetImages, Prompt, PromptSpec
 from .kit.scene import WORKSPACE_X_M, WORKSPACE_Y_M, Instance
+from .kit.sweep import SweepJudge
 from .kit.task import Task
-from .tools import InvalidAction
+from .tools import InvalidAction, Watch
 from .world import FIRST_OBJECT_ID, Tabletop
 
 IMAGE_SHAPE = (128, 256)
@@ -26,7 +29,6 @@ HIGH = np.array([WORKSPACE_X_M[1], WORKSPACE_Y_M[1]], dtype=np.float32)
 EE_NUMBER = {"suction": 0, "spatula": 1}
 
 Action = dict[str, Any]
-Observation = dict[str, Any]
 
 
 def action_space() -> spaces.Dict:
@@ -53,7 +55,7 @@ def observation_space() -> spaces.Dict:
     )
 
 
-class VimaEnv(gymnasium.Env[Observation, Action]):
+class VimaEnv(TaskEnv):
     """Any task of the suite on one table that is kept from episode to episode.
 
     After `reset` the episode is described by `episode`, `task`, `instance` (what was drawn), `prompt` and `ids` (the
@@ -64,47 +66,30 @@ class VimaEnv(gymnasium.Env[Observation, Action]):
         self.tasks, self.strict = tasks, strict
         self.action_space, self.observation_space = action_space(), observation_space()
         self.table = Tabletop()
-        self.instance: Instance | None = None
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Any]:
-        """Start the episode of `options["episode"]`, on a table changed by `options["edits"]` if there are any.
-
-        The key alone decides every draw; `seed` follows from it and is not looked at.
-        """
-        options = options or {}
-        if "episode" not in options:
-            raise ValueError('reset() needs options={"episode": suite.episode(task, partition, index)}')
-        self.episode: EpisodeKey = options["episode"]
-        self.task = self.tasks[self.episode.task]
-        self.instance = self.task.instance(self.episode, strict=self.strict)
-        edits: SceneEdits = options.get("edits") or scene_edits(self.episode, self.instance)
-        self.prompt = Prompt(contradicted(self.instance.prompt, self.episode, self.task, self.strict), self._draw)
+    def start(self, episode: EpisodeKey, edits: SceneEdits | None) -> None:
+        self.task: Task = self.tasks[episode.task]
+        self.instance: Instance = self.task.instance(episode, strict=self.strict)
+        edits = edits or scene_edits(TABLE, NEUTRAL, episode, self.instance)
+        self.prompt = Prompt(contradicted(self.instance.prompt, episode, self._other_prompt), self._draw)
         self.table.reset(self.instance.things, self.task.tool, edits)
         labels = sorted(self.table.looks())
-        numbers = self.episode.rng("ids").permutation(len(labels)) + FIRST_OBJECT_ID[self.task.tool]
+        numbers = episode.rng("ids").permutation(len(labels)) + FIRST_OBJECT_ID[self.task.tool]
         self.ids = {label: int(number) for label, number in zip(labels, numbers, strict=True)}
         self.verdict = Verdict()
         self.instance.judge.progress(self.table.state())
-        return self._observe(), {}
 
-    def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> Step:
         """Carry out one action. It ends when everything is at rest or the step budget is used up."""
-        assert self.instance is not None, "call reset() first"
-        judge = self.instance.judge
         try:
-            self.table.act(_well_formed(action), self._watch if judge.watched else _look_away)
+            self.table.act(_well_formed(action), self._watch())
         except InvalidAction as error:
-            return self._end(False, "invalid_action", str(error))
-        self.verdict = judge.update(self.table.state())
-        if self.verdict.failure:
-            return self._end(False, "constraint_violated", self.verdict.failure)
-        return self._end(self.verdict.success)
+            return self.outcome(Verdict(failure=str(error)), "invalid_action")
+        self.verdict = self.instance.judge.update(self.table.state())
+        return self.outcome(self.verdict)
 
     def progress(self) -> float:
-        assert self.instance is not None, "call reset() first"
-        if self.verdict.success:
-            return 1.0
-        return self.instance.judge.progress(self.table.state())
+        return 1.0 if self.verdict.success else self.instance.judge.progress(self.table.state())
 
     def digest(self) -> str:
         return self.table.world.digest()
@@ -112,20 +97,14 @@ class VimaEnv(gymnasium.Env[Observation, Action]):
     def close(self) -> None:
         self.table.close()
 
-    def _watch(self) -> None:
-        assert self.instance is not None
-        judge = self.instance.judge
-        judge.watch(self.table.moving_state(judge.watched))
+    def _watch(self) -> Watch:
+        """What is done at every moment of a motion: nothing, but for tasks in which the way counts."""
+        judge, table = self.instance.judge, self.table
+        if not isinstance(judge, SweepJudge):
+            return lambda: None
+        return lambda: judge.watch(table.moving_state(judge.targets))
 
-    def _end(
-        self, success: bool, failure: str = "", message: str = ""
-    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        info: dict[str, Any] = {"success": success}
-        if failure:
-            info |= {"failure": failure, "message": message}
-        return self._observe(), float(success), success or bool(failure), False, info
-
-    def _observe(self) -> Observation:
+    def observe(self) -> Observation:
         views = self.table.views(self.ids)
         return {
             "images": views.rgb,
@@ -135,12 +114,11 @@ class VimaEnv(gymnasium.Env[Observation, Action]):
             "prompt": self.prompt,
         }
 
+    def _other_prompt(self, stream: str) -> PromptSpec:
+        return self.task.instance(self.episode, strict=self.strict, stream=stream).prompt
+
     def _draw(self, asset: Asset, name: str) -> AssetImages:
         return self.table.draw(asset, self.episode.rng(f"prompt.{name}"))
-
-
-def _look_away() -> None:
-    """For tasks in which nothing on the way counts."""
 
 
 def _well_formed(action: Action) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pytest_vla.kit.layout import distance
 from pytest_vla.policies.base import Observation, Policy
 
-from .kit.judge import distance
 from .kit.moves import Move, next_goal
 from .kit.scene import WORKSPACE_X_M, WORKSPACE_Y_M
 
@@ -25,10 +25,8 @@ class Oracle(Policy):
         return [self._act() for _ in observations]
 
     def _act(self) -> Any:
-        env = self.env
-        assert env.instance is not None, "the oracle acts after reset()"
-        move = (env.task.plan or next_goal)(env.instance, env.table.state())
-        return idle_action(env) if move is None else move.action()
+        move = (self.env.task.plan or next_goal)(self.env.instance, self.env.table.state())
+        return idle_action(self.env) if move is None else move.action()
 
 
 def idle_action(env: VimaEnv) -> Any:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_vla.kit.patterns import grid, smooth
+
 Canvas = NDArray[np.float64]
 """(size, size, 3) colours 0..255, or (size, size) values."""
 Colour = Sequence[float]
@@ -22,7 +24,7 @@ _BLACK: Colour = (18, 18, 20)
 
 def stripe(size: int, first: Colour, second: Colour) -> Canvas:
     """Two broad stripes of each colour a tile."""
-    u, _ = _grid(size)
+    u, _ = grid(size)
     return _choose(np.sin(4 * np.pi * u) > 0, first, second)
 
 
@@ -32,7 +34,7 @@ def polka_dot(size: int, ground: Colour, dot: Colour) -> Canvas:
 
 def swirl(size: int, colour: Colour) -> Canvas:
     """A two-armed spiral on white, as large as the tile."""
-    u, v = _grid(size)
+    u, v = grid(size)
     x, y = u - 0.5, v - 0.5
     radius = np.hypot(x, y)
     arms = np.sin(2 * np.arctan2(y, x) + 2 * np.pi * radius / 0.26) > 0
@@ -64,7 +66,7 @@ def _drop(x: Canvas, y: Canvas, scale: float) -> NDArray[np.bool_]:
 
 def _brick(size: int) -> Canvas:
     """Four courses, every other one shifted by half a brick."""
-    u, v = _grid(size)
+    u, v = grid(size)
     course = np.floor(v * 4)
     along = (u * 2 + 0.5 * (course % 2)) % 1
     joint = (along < 0.14) | (v * 4 % 1 < 0.27)
@@ -75,7 +77,7 @@ def _brick(size: int) -> Canvas:
 
 def _tiles(size: int) -> Canvas:
     """Large glazed squares in two blues with a white joint."""
-    u, v = _grid(size)
+    u, v = grid(size)
     odd = (np.floor(u * 2) + np.floor(v * 2)) % 2 > 0
     joint = (u * 2 % 1 < 0.2) | (v * 2 % 1 < 0.2)
     return _over(_choose(odd, (64, 156, 196), (24, 104, 150)), joint, (240, 244, 244))
@@ -83,7 +85,7 @@ def _tiles(size: int) -> Canvas:
 
 def _wooden(size: int) -> Canvas:
     """Planks with wavy grain."""
-    u, v = _grid(size)
+    u, v = grid(size)
     plank = np.floor(v * 2)
     wave = 0.22 * np.sin(2 * np.pi * (u + 0.37 * plank)) + 0.5 * _noise(size, 4, "wooden")
     grain = 0.5 + 0.5 * np.sin(2 * np.pi * (v * 6 + wave))
@@ -100,7 +102,7 @@ def _granite(size: int) -> Canvas:
 
 def _plastic(size: int) -> Canvas:
     """Smooth pale plastic with one soft band of gloss."""
-    u, v = _grid(size)
+    u, v = grid(size)
     gloss = (0.5 + 0.5 * np.cos(2 * np.pi * (u + v))) ** 2
     return _mix(gloss, (176, 196, 214), (255, 255, 255))
 
@@ -110,13 +112,13 @@ def _polka_dot(size: int) -> Canvas:
 
 
 def _checkerboard(size: int) -> Canvas:
-    u, v = _grid(size)
+    u, v = grid(size)
     return _choose((np.floor(u * 4) + np.floor(v * 4)) % 2 > 0, _BLACK, _WHITE)
 
 
 def _tiger(size: int) -> Canvas:
     """Black stripes on orange that waver, swell and break off."""
-    u, v = _grid(size)
+    u, v = grid(size)
     waver = 0.35 * np.sin(2 * np.pi * v) + 0.9 * (_noise(size, 4, "tiger") - 0.5)
     swell = 0.25 + 0.75 * np.sin(2 * np.pi * (v + 0.5 * np.floor(u * 3 + waver) + 0.1))
     return _choose(np.cos(2 * np.pi * (3 * u + waver)) > 0.55 - 0.55 * swell, _BLACK, (236, 140, 36))
@@ -143,7 +145,7 @@ def _rainbow(size: int) -> Canvas:
         (50, 70, 180),
         (140, 50, 160),
     ]
-    _, v = _grid(size)
+    _, v = grid(size)
     return np.asarray(np.array(bands, dtype=np.float64)[np.floor(v * len(bands)).astype(int)])
 
 
@@ -170,22 +172,15 @@ MATERIALS: dict[str, Callable[[int], Canvas]] = {
 # Brushes.
 
 
-def _grid(size: int) -> tuple[Canvas, Canvas]:
-    """Tile coordinates of the pixel centres: u to the right, v down, both 0..1."""
-    centres = (np.arange(size) + 0.5) / size
-    v, u = np.meshgrid(centres, centres, indexing="ij")
-    return u, v
-
-
 def _centred(size: int, at: tuple[float, float]) -> tuple[Canvas, Canvas]:
     """Offsets from a point the short way around, so that shapes may cross the tile's edge."""
-    u, v = _grid(size)
+    u, v = grid(size)
     return (u - at[0] + 0.5) % 1 - 0.5, (v - at[1] + 0.5) % 1 - 0.5
 
 
 def _dots(size: int) -> NDArray[np.bool_]:
     """Eight staggered dots a tile, one in its middle; small and thin objects show at least part of one."""
-    u, v = _grid(size)
+    u, v = grid(size)
     x, y = 4 * u, 4 * v
     near_even = np.hypot((x + 1) % 2 - 1, (y + 1) % 2 - 1)
     near_odd = np.hypot(x % 2 - 1, y % 2 - 1)
@@ -195,13 +190,7 @@ def _dots(size: int) -> NDArray[np.bool_]:
 def _noise(size: int, cells: int, name: str) -> Canvas:
     """Smooth seamless noise 0..1 with `cells` bumps a side."""
     knots = _random(name).uniform(0, 1, (cells, cells))
-    at = (np.arange(size) + 0.5) / size * cells
-    low = np.floor(at).astype(int) % cells
-    high = (low + 1) % cells
-    part = at % 1
-    part = part * part * (3 - 2 * part)
-    rows = knots[low] * (1 - part[:, None]) + knots[high] * part[:, None]
-    return np.asarray(rows[:, low] * (1 - part) + rows[:, high] * part)
+    return smooth(knots, (np.arange(size) + 0.5) / size * cells)
 
 
 def _random(name: str) -> np.random.Generator:

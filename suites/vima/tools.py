@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pytest_vla.kit.layout import Spot
 from pytest_vla.sim.bullet import STEP_HZ, BulletWorld
+from pytest_vla.sim.meshes.mesh import cube_corners
 from pytest_vla.sim.pose import Pose, Quaternion, Vector, inverse, multiply, rotation_matrix
-
-from .kit.scene import Spot
 
 TOOL = "tool"
 FLOOR = "floor"
+TOOL_START: Spot = (0.5, 0.0)
 TOOL_MASS_KG = 10.0
 HOVER_M = 0.32
 PUSH_HOVER_M = 0.31
@@ -154,8 +155,7 @@ class Suction:
 
 
 def _box(x: float, y: float, z: float, centre_z: float) -> np.ndarray:
-    corners = np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)], dtype=float)
-    return corners * (x / 2, y / 2, z / 2) + (0.0, 0.0, centre_z)
+    return cube_corners() * (x / 2, y / 2, z / 2) + (0.0, 0.0, centre_z)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,23 +10,26 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_vla.sim.bullet import BulletStage, BulletWorld, Camera, Picture, Prop, unpacked
+from pytest_vla.kit.cameras import turn_of, turned_about
+from pytest_vla.sim.bullet import DAYLIGHT, BulletStage, BulletWorld, Camera, Light, Picture, Prop, unpacked
+from pytest_vla.sim.meshes.mesh import Mesh, sheet
 from pytest_vla.sim.pose import Pose, Vector, yaw_rotation
+from pytest_vla.sim.view import vector
 
 from .edits import IN_PLACE, NEUTRAL, CameraEdit, SceneEdits
 from .kit.prompt import Asset, AssetImages, ObjectImage
 from .kit.scene import Look, TableState, Thing
 from .kit.task import Tool
-from .meshes import Mesh, collision_parts, line_mesh, three_sided_mesh, visual_mesh
+from .meshes import collision_parts, line_mesh, three_sided_mesh, visual_mesh
 from .objects import OBJECTS
 from .textures import texture_image
-from .tools import FLOOR, Spatula, Suction, Watch
+from .tools import FLOOR, TOOL_START, Spatula, Suction, Watch
 
 FLOOR_Z_M = -0.001
 STILL_M_S = 5e-3
 SETTLE_STEPS = 1000
-TOOL_START = (0.5, 0.0)
 TABLE_CENTRE: Vector = (0.5, 0.0, 0.0)
+IMAGE_RIGHT: Vector = (0.0, 1.0, 0.0)  # of both cameras
 NOTHING_ID, FLOOR_ID, TABLE_ID = 255, 0, 1
 BACKDROP_IDS = np.array([FLOOR_ID, TABLE_ID, NOTHING_ID], dtype=np.uint8)
 BACKDROPS_KEPT = 64
@@ -137,12 +140,12 @@ class Tabletop:
     def _shoot(self, props: Sequence[Prop], numbers: Sequence[int], edits: SceneEdits | None) -> Views:
         """Both views of the props, on the table or (without edits) in an empty world."""
         lookup = np.array([*numbers, NOTHING_ID], dtype=np.uint8)
-        rgb, segmentation = {}, {}
+        rgb, segmentation, light = {}, {}, _light(edits or NEUTRAL)
         for name, camera in VIEWS.items():
             camera = _edited_camera(camera, (edits or NEUTRAL).camera)
-            backdrop = None if edits is None else self._backdrop(camera, edits)
+            backdrop = None if edits is None else self._backdrop(camera, light, edits)
             self.stage.show(props)
-            picture = self.stage.picture(camera, (edits or NEUTRAL).light)
+            picture = self.stage.picture(camera, light)
             pixels, ids = picture.pixels, lookup[picture.props]
             if backdrop is not None:
                 empty = picture.props < 0
@@ -151,14 +154,14 @@ class Tabletop:
             rgb[name], segmentation[name] = unpacked(pixels), ids
         return Views(rgb, segmentation)
 
-    def _backdrop(self, camera: Camera, edits: SceneEdits) -> Picture:
+    def _backdrop(self, camera: Camera, light: Light, edits: SceneEdits) -> Picture:
         """The empty table, drawn once: nothing is ever behind it, so objects are laid over a copy."""
-        key = (camera, edits.light, edits.table_colour, edits.table_texture)
+        key = (camera, light, edits.table_colour, edits.table_texture)
         if key not in self._backdrops:
             if len(self._backdrops) >= BACKDROPS_KEPT:
                 self._backdrops.clear()
             self.stage.show(_furniture(edits))
-            self._backdrops[key] = self.stage.picture(camera, edits.light)
+            self._backdrops[key] = self.stage.picture(camera, light)
         return self._backdrops[key]
 
 
@@ -190,23 +193,13 @@ def _furniture(edits: SceneEdits) -> list[Prop]:
 def _load_mesh(name: str) -> Mesh:
     shape, *size = name.split("|")
     if shape == "floor":
-        return _sheet(4.0, 4.0)
+        return sheet((4.0, 4.0), (40, 40))
     if shape == "table":
-        return _sheet(0.5, 1.0)
+        return sheet((0.5, 1.0), (5, 10))
     if not size:
         return visual_mesh(shape)
     depth, width = (float(value) for value in size)
     return line_mesh(depth) if shape == "line" else three_sided_mesh(depth, width)
-
-
-def _sheet(depth_m: float, width_m: float) -> Mesh:
-    x, y = depth_m / 2, width_m / 2
-    return Mesh(
-        np.array([(-x, -y, 0), (x, -y, 0), (x, y, 0), (-x, y, 0)], dtype=float),
-        np.array([0, 1, 2, 0, 2, 3]),
-        np.array([(0, 0), (depth_m, 0), (depth_m, width_m), (0, width_m)], dtype=float) * 10,
-        np.array([(0, 0, 1)] * 4, dtype=float),
-    )
 
 
 @cache
@@ -214,21 +207,26 @@ def _edited_camera(camera: Camera, edit: CameraEdit) -> Camera:
     """The camera, turned about the table's centre; the very same object when there is nothing to do."""
     if edit == IN_PLACE:
         return camera
-    yaw, pitch = math.radians(edit.yaw_deg), math.radians(edit.pitch_deg)
-    turn = np.array([[math.cos(yaw), -math.sin(yaw), 0], [math.sin(yaw), math.cos(yaw), 0], [0, 0, 1]])
-    tilt = np.array([[math.cos(pitch), 0, math.sin(pitch)], [0, 1, 0], [-math.sin(pitch), 0, math.cos(pitch)]])
-    both = turn @ tilt
-    position = np.asarray(TABLE_CENTRE) + both @ np.subtract(camera.position, TABLE_CENTRE) + edit.shift_m
-    look, up = both @ np.asarray(camera.look), both @ np.asarray(camera.up)
+    turn = turn_of(edit, IMAGE_RIGHT)
     return replace(
         camera,
-        position=_vector(position),
-        look=_vector(look),
-        up=_vector(up),
+        position=turned_about(TABLE_CENTRE, camera.position, turn, edit.shift_m),
+        look=vector(turn @ camera.look),
+        up=vector(turn @ camera.up),
         focal_px=camera.focal_px * edit.zoom,
     )
 
 
-def _vector(array: NDArray[np.float64]) -> Vector:
-    x, y, z = (float(v) for v in array)
-    return x, y, z
+def _light(edits: SceneEdits) -> Light:
+    """Daylight, turned about the vertical, dimmed, coloured and hardened as the edits say."""
+    edit, (x, y, z) = edits.light, DAYLIGHT.direction
+    cos, sin = math.cos(math.radians(edit.azimuth_deg)), math.sin(math.radians(edit.azimuth_deg))
+    ambient, diffuse = DAYLIGHT.ambient * edit.brightness, DAYLIGHT.diffuse * edit.brightness
+    moved = ambient * edit.shadow
+    return Light(
+        direction=(x * cos - y * sin, x * sin + y * cos, z),
+        colour=edit.colour,
+        ambient=ambient - moved,
+        diffuse=diffuse + moved,
+        specular=DAYLIGHT.specular + edits.specular,
+    )

@@ -76,6 +76,25 @@ def test_the_suite_page_runs_as_pasted(tmp_path):
         assert "episodes solved, 0 errors" in type_in(tmp_path, line).stdout, line
 
 
+@pytest.mark.slow
+def test_the_mujoco_page_runs_as_pasted(tmp_path):
+    pytest.importorskip("mujoco")
+    from pytest_vla.kit.bench import SceneEdits
+
+    text = (REPOSITORY / "docs" / "mujoco_suite.md").read_text()
+    shutil.copytree(REPOSITORY / "docs" / "examples" / "workbench", tmp_path / "workbench")
+    for line in commands(text):
+        result = type_in(tmp_path, line)
+        assert result.returncode == 0, line + result.stdout + result.stderr
+        assert "episodes solved, 0 errors" in result.stdout, line
+    names = {}
+    exec("\n".join(blocks(text, "python")), names)
+    env = names["WorkbenchSuite"]().make_env("press_button")
+    env.world.reset(names["BENCH"], [names["Flap"]("flap", (0.0, 0.0))], SceneEdits())
+    assert "flap" in env.world.state().joints
+    env.close()
+
+
 def test_every_option_the_docs_name_is_in_the_help():
     pages = [README, *(page.read_text() for page in sorted((REPOSITORY / "docs").glob("*.md")))]
     named = {option for page in pages for option in re.findall(r"--vla-[a-z]+(?:-[a-z]+)*", page)}

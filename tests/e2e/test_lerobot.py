@@ -59,7 +59,7 @@ def test_a_policy_gives_the_actions_that_lerobots_own_loop_gives(act: Path) -> N
     before, after = make_pre_post_processors(theirs.config, str(act))
     theirs.reset()
     ours = load_folder(act)
-    assert (ours.spec.cameras, ours.spec.chunk, ours.spec.extra["horizon"]) == (("front",), CHUNK, EXECUTED)
+    assert (ours.spec.cameras, ours.spec.chunk, ours.spec.horizon) == (("front",), CHUNK, EXECUTED)
     rng = np.random.default_rng(0)
     for step in range(2 * EXECUTED + 1):
         image, state = rng.integers(0, 256, (64, 64, 3), np.uint8), rng.normal(size=4).astype(np.float32)

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from gate_records import records
 
-from pytest_vla.gate.compare import describe, differences, flips
-from pytest_vla.gate.verdict import GateError
-from pytest_vla.report.runfile import Run
+from pytest_vla.gate.evidence import GateError
+from pytest_vla.gate.side_by_side import describe, differences, flips
+from pytest_vla.run import Run, Table
 
 
 def run(*groups):
     policy = {"text": "p", "digest": "sha"}
-    return Run(Path("run.jsonl"), {"type": "run", "policy": policy}, [one for group in groups for one in group])
+    return Run(Path("run.jsonl"), {"type": "run", "policy": policy}, Table.of(one for group in groups for one in group))
 
 
 OLD = run(records("." * 40), records("." * 30 + "u" * 10, partition="L2"))

@@ -3,16 +3,17 @@
 import random
 
 import pytest
-from gate_records import record, records
+from gate_records import compare, record, records
 
-from pytest_vla.gate.comparisons import Plan, compare, count_comparisons
+from pytest_vla.episode import Cell
+from pytest_vla.gate.comparisons import Scope, count_comparisons
+from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.rules import read_rules
 from pytest_vla.gate.samples import PairedSample, RateSample, UnpairedSample
-from pytest_vla.gate.verdict import GateError
 
 THRESHOLD = read_rules({"success": 0.8})
 BASELINE = read_rules({})
-EARLY = Plan(early_stop=True)
+EARLY = Scope(early_stop=True)
 
 
 def only(comparisons):
@@ -21,12 +22,12 @@ def only(comparisons):
 
 
 def test_errors_are_no_measurements():
-    assert only(compare(records("..uE."), THRESHOLD, Plan())).sample == RateSample((True, True, False, True))
+    assert only(compare(records("..uE."), THRESHOLD, Scope())).sample == RateSample((True, True, False, True))
 
 
 def test_a_repeated_episode_is_not_a_second_one():
     twice = records("..u") + records("...", repeat=1)
-    assert only(compare(twice, THRESHOLD, Plan())).sample == RateSample((True, True, False))
+    assert only(compare(twice, THRESHOLD, Scope())).sample == RateSample((True, True, False))
 
 
 def test_the_order_of_arrival_does_not_matter():
@@ -36,15 +37,15 @@ def test_the_order_of_arrival_does_not_matter():
 
 
 def test_early_stopping_sees_results_only_up_to_the_first_missing_episode():
-    run = [one for one in records("..u.u") if one["index"] != 3]
+    run = [one for one in records("..u.u") if one.key.index != 3]
     assert only(compare(run, THRESHOLD, EARLY)).sample == RateSample((True, True, False))
-    assert only(compare(run, THRESHOLD, Plan())).sample.size == 4
+    assert only(compare(run, THRESHOLD, Scope())).sample.size == 4
 
 
 def test_early_stopping_begins_at_the_first_episode_of_the_run():
     run = [record(5), record(6, "unsolved")]
     assert only(compare(run, THRESHOLD, EARLY)).sample.size == 0
-    assert only(compare(run, THRESHOLD, Plan(first=5, early_stop=True))).sample.size == 2
+    assert only(compare(run, THRESHOLD, Scope(first=5, early_stop=True))).sample.size == 2
 
 
 def test_an_error_does_not_hold_up_the_order():
@@ -58,68 +59,68 @@ def test_pooled_tasks_are_taken_in_complete_rounds():
 
 
 def test_shared_episodes_pair():
-    comparison = only(compare(records("..u"), BASELINE, Plan(), records(".u.")))
+    comparison = only(compare(records("..u"), BASELINE, Scope(), records(".u.")))
     assert comparison.sample == PairedSample(((True, True), (False, True), (True, False)))
     assert comparison.note == ""
 
 
 def test_a_pair_with_an_error_on_either_side_is_left_out():
-    comparison = only(compare(records("E.."), BASELINE, Plan(), records(".E.")))
+    comparison = only(compare(records("E.."), BASELINE, Scope(), records(".E.")))
     assert comparison.sample == PairedSample(((True, True),))
 
 
 def test_other_scenes_are_compared_unpaired_and_it_says_so():
-    comparison = only(compare(records("..u", initial_digest="moved"), BASELINE, Plan(), records("...")))
+    comparison = only(compare(records("..u", initial_digest="moved"), BASELINE, Scope(), records("...")))
     assert comparison.sample == UnpairedSample((True,) * 3, (True, True, False))
     assert "3 of 3 scenes differ" in comparison.note
 
 
 def test_an_episode_lost_with_its_worker_does_not_unpair_the_others():
     lost = record(0, "error", initial_digest="", reason="worker_lost")
-    comparison = only(compare([lost, *records("..u")[1:]], BASELINE, Plan(), records("...")))
+    comparison = only(compare([lost, *records("..u")[1:]], BASELINE, Scope(), records("...")))
     assert comparison.sample == PairedSample(((True, True), (True, False)))
 
 
 def test_runs_with_different_renderers_are_compared_unpaired_and_it_says_so():
     rays, egl = ({"made_with": {"renderer": name}} for name in ("rays", "egl"))
-    comparison = only(compare(records("..u", **rays), BASELINE, Plan(), records("...", **egl)))
+    comparison = only(compare(records("..u", **rays), BASELINE, Scope(), records("...", **egl)))
     assert isinstance(comparison.sample, UnpairedSample)
     assert "another renderer" in comparison.note
     assert isinstance(
-        only(compare(records("..u", **egl), BASELINE, Plan(), records("...", **egl))).sample, PairedSample
+        only(compare(records("..u", **egl), BASELINE, Scope(), records("...", **egl))).sample, PairedSample
     )
 
 
 def test_another_episode_set_is_compared_unpaired_and_it_says_so():
     later = [record(index) for index in range(2, 12)]
-    comparison = only(compare(later, BASELINE, Plan(), records("...")))
+    comparison = only(compare(later, BASELINE, Scope(), records("...")))
     assert isinstance(comparison.sample, UnpairedSample)
     assert "only 1 of 10 episodes are in the baseline" in comparison.note
 
 
 def test_most_episodes_shared_still_pair_and_the_rest_is_mentioned():
-    comparison = only(compare(records("....."), BASELINE, Plan(), records("....")))
+    comparison = only(compare(records("....."), BASELINE, Scope(), records("....")))
     assert comparison.sample.size == 4
     assert "1 episodes are not in the baseline" in comparison.note
 
 
 def test_another_suite_version_is_refused():
     with pytest.raises(GateError, match=r"version 1 of suite 'dice', this run with 2"):
-        compare(records("..", version="2"), BASELINE, Plan(), records(".."))
+        compare(records("..", version="2"), BASELINE, Scope(), records(".."))
 
 
 def test_a_task_the_baseline_does_not_have_is_said_to_be_missing():
-    comparison = only(compare(records("..", task="new"), BASELINE, Plan(), records("..")))
+    comparison = only(compare(records("..", task="new"), BASELINE, Scope(), records("..")))
     assert (comparison.sample.size, comparison.note) == (0, "not in the baseline")
 
 
 def test_a_planned_cell_without_results_is_compared_all_the_same():
-    plan = Plan({("dice", "push", "L1", ""): 5, ("dice", "stack", "L1", ""): 5})
+    plan = Scope({Cell("dice", "push", "L1"): 5, Cell("dice", "stack", "L1"): 5})
     assert [c.sample.size for c in compare(records("."), THRESHOLD, plan)] == [1, 0]
 
 
 def test_comparisons_are_counted_as_they_are_made():
     both = read_rules({"success": {"dice/push": 0.8}})
-    cells = [("dice", "push", "L1", ""), ("dice", "stack", "L1", "")]
+    cells = [Cell("dice", "push", "L1"), Cell("dice", "stack", "L1")]
     run = records("..") + records("..", task="stack")
-    assert count_comparisons(cells, both, has_baseline=True) == len(compare(run, both, Plan(), run)) == 3
+    assert count_comparisons(cells, both, has_baseline=True) == len(compare(run, both, Scope(), run)) == 3

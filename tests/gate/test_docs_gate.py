@@ -41,4 +41,5 @@ def test_the_workflow_uses_options_that_exist():
     text = (REPOSITORY / "docs" / "workflows" / "vla-gate.yml").read_text()
     used = set(re.findall(r"--vla-[a-z-]+", text + TEXT))
     assert used <= {option.flag for option in OPTIONS}
-    assert {"--vla-shard", "--vla-baseline", "--vla-early-stop", "--vla-budget", "--vla-repeat", "--vla-gate"} <= used
+    assert {"--vla-shard", "--vla-baseline", "--vla-early-stop", "--vla-repeat", "--vla-gate"} <= used
+    assert "--vla-max-episodes" in used

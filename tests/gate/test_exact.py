@@ -8,6 +8,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
 from scipy.stats import barnard_exact, binom, binomtest, multinomial
 
+from pytest_vla.gate.evidence import Bounds
 from pytest_vla.gate.exact import (
     difference_score,
     paired_evidence,
@@ -17,7 +18,6 @@ from pytest_vla.gate.exact import (
     unpaired_evidence,
     unpaired_pvalue,
 )
-from pytest_vla.gate.verdict import Bounds
 
 ALPHA = 0.05
 

@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.gate.comparisons import Scope
+from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.rules import Rules, read_rules
-from pytest_vla.gate.schedule import BLOCK, in_shard, interleaved, make_plan, plan_from_dict, plan_to_dict, read_shard
-from pytest_vla.gate.verdict import GateError
+from pytest_vla.gate.schedule import BLOCK, in_shard, interleaved, make_scope, read_shard
+from pytest_vla.run import KeySet
 
 TASKS = [f"t{number}" for number in range(5)]
 
@@ -51,20 +53,22 @@ def test_no_cell_gets_a_second_block_before_every_cell_had_its_first():
 def test_a_cells_episodes_stay_in_order():
     everything = keys(25)
     order = [everything[place] for place in interleaved(everything)]
-    assert [key.index for key in order if key.cell == ("s", "t3", "L2")] == list(range(25))
+    assert [key.index for key in order if key.cell == ("s", "t3", "L2", "")] == list(range(25))
     assert sorted(order, key=str) == sorted(everything, key=str)
 
 
 def test_a_shards_plan_counts_the_comparisons_of_the_whole():
     everything = keys(4)
-    plan = make_plan(everything[:8], everything, Rules(), has_baseline=True, first=0, early_stop=True)
-    assert (len(plan.cells), plan.comparisons) == (2, 10)
-    assert plan_from_dict(plan_to_dict(plan)) == plan
+    part, whole = KeySet.of(everything[:8]), KeySet.of(everything)
+    scope = make_scope(part, whole, Rules(), has_baseline=True, first=0, early_stop=True)
+    assert (len(scope.cells), scope.comparisons) == (2, 10)
+    assert Scope.from_dict(scope.to_dict()) == scope
 
 
 def test_a_plan_counts_only_comparisons_that_are_asked_for():
     rules = read_rules({"success": {"s/t1": 0.8}})
-    assert make_plan(keys(4), keys(4), rules, has_baseline=False, first=0, early_stop=False).comparisons == 2
+    whole = KeySet.of(keys(4))
+    assert make_scope(whole, whole, rules, has_baseline=False, first=0, early_stop=False).comparisons == 2
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "1/0", "-1/4", ""])

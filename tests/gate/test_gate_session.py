@@ -6,18 +6,14 @@ import pytest
 from gate_records import record, records
 
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.gate.session import GateSession
-from pytest_vla.gate.verdict import GateError
+from pytest_vla.gate.evidence import GateError
+from pytest_vla.gate.plugin import GateSession
 from pytest_vla.options import Settings
 
 
 def settings(**more):
-    given = {
-        "policy": "oracle", "suite": (), "task": (), "partition": (), "episodes": 100, "first_episode": 0,
-        "run_dir": None, "resume": False, "max_errors": 0, "timeout": 0.0, "early_stop": True,
-        "gate_table": {"success": {"dice": [0.6, 0.8]}}, **more,
-    }  # fmt: skip
-    return Settings(**given)
+    given = {"episodes": 100, "early_stop": True, "gate_table": {"success": {"dice": [0.6, 0.8]}}, **more}
+    return Settings.from_dict(given)
 
 
 def plan(tasks=("push",), count=100):
@@ -34,7 +30,8 @@ def session(tmp_path):
 
 
 def reason(session, task="push"):
-    return session.flags.reason(EpisodeKey("dice", task, "L1", 99))
+    found = session.flags.reason(EpisodeKey("dice", task, "L1", 99))
+    return found and found[1]
 
 
 def test_a_decided_comparison_is_flagged_with_its_answer(session):
@@ -78,12 +75,12 @@ def test_a_failed_comparison_stops_even_where_another_is_open(tmp_path):
 
 
 def test_a_spent_budget_stops_everything(tmp_path):
-    session = GateSession(settings(budget=3))
+    session = GateSession(settings(max_episodes=3))
     session.open(tmp_path)
     session.begin(plan())
     for one in records(".u."):
         session.add(one)
-    assert reason(session, "stack") == "the budget of 3 episodes is spent"
+    assert reason(session, "stack") == "3 episodes were run, as many as --vla-max-episodes allows"
 
 
 def test_flags_of_an_earlier_run_in_the_folder_do_not_count(session, tmp_path):
@@ -111,7 +108,7 @@ def test_a_repeat_is_no_evidence(session):
     ("changes", "message"),
     [
         ({"gate_table": {}}, "nothing to judge by"),
-        ({"early_stop": False, "budget": 5}, "add --vla-early-stop"),
+        ({"early_stop": False, "max_episodes": 5}, "add --vla-early-stop"),
         ({"shard": "3/2"}, "--vla-shard must be I/N"),
     ],
 )

@@ -1,9 +1,9 @@
 """What GitHub Actions hears of a verdict, and that nobody else does."""
 
-from gate_records import records
+from gate_records import judge, records
 
-from pytest_vla.gate import judge, read_rules
-from pytest_vla.gate.github import workflow_commands, write_step_summary
+from pytest_vla.gate import read_rules
+from pytest_vla.gate.printing import workflow_commands, write_step_summary
 
 ACTIONS = {"GITHUB_ACTIONS": "true"}
 RULES = read_rules({"success": 0.8})

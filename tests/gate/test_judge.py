@@ -3,14 +3,14 @@
 import random
 
 import pytest
-from gate_records import records
+from gate_records import judge, records
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from pytest_vla.gate import Plan, Verdict, judge, read_rules
-from pytest_vla.gate.table import headline, markdown, render
-from pytest_vla.gate.verdict import Bounds, GateError, combine, holm
+from pytest_vla.gate import Scope, Verdict, read_rules
+from pytest_vla.gate.evidence import Bounds, GateError, combine, holm
+from pytest_vla.gate.printing import headline, markdown, render
 
 GOOD, BAD, MIXED = "." * 60, "u" * 60, ".u" * 30
 THRESHOLD = read_rules({"success": {"dice": 0.8}})
@@ -79,12 +79,12 @@ def test_a_failure_among_many_comparisons_needs_stronger_proof():
     doubtful = records("." * 38 + "u" * 12)  # p = 0.76, alone below 0.86 at 5%
     rules = read_rules({"success": 0.86})
     assert judge(doubtful, rules).verdict == "fail"
-    assert judge(doubtful, rules, Plan(comparisons=68)).verdict == "undecided"
+    assert judge(doubtful, rules, Scope(comparisons=68)).verdict == "undecided"
 
 
 def test_passing_is_not_made_harder_by_other_comparisons():
     alone = judge(records(GOOD), THRESHOLD)
-    among_many = judge(records(GOOD), THRESHOLD, Plan(comparisons=68))
+    among_many = judge(records(GOOD), THRESHOLD, Scope(comparisons=68))
     assert alone.verdict == among_many.verdict == "pass"
 
 
@@ -96,13 +96,13 @@ def test_thresholds_and_a_baseline_can_be_asked_for_together():
 def test_the_verdict_does_not_depend_on_the_order_of_arrival():
     run = records(MIXED) + records(GOOD, task="stack")
     shuffled = random.Random(3).sample(run, len(run))
-    plan = Plan(early_stop=True)
+    plan = Scope(early_stop=True)
     assert judge(shuffled, THRESHOLD, plan).rows == judge(run, THRESHOLD, plan).rows
 
 
 def test_an_early_answer_is_kept_whatever_was_still_in_flight():
     run = records("u" * 10 + "." * 50)
-    judgement = judge(run, read_rules({"success": {"dice": [0.6, 0.8]}}), Plan(early_stop=True))
+    judgement = judge(run, read_rules({"success": {"dice": [0.6, 0.8]}}), Scope(early_stop=True))
     assert (judgement.verdict, judgement.rows[0].evidence.used) == ("fail", 5)
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from pytest_vla.gate import exact
+from pytest_vla.gate.evidence import Bounds
 from pytest_vla.gate.planning import more_paired, more_rate, more_unpaired, plan_pairs, plan_rate
-from pytest_vla.gate.verdict import Bounds
 
 ALPHAS = (0.05, 0.05)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from pytest_vla.gate.evidence import Bounds, GateError
 from pytest_vla.gate.rules import Rules, check_rules, read_rules
-from pytest_vla.gate.verdict import Bounds, GateError
 
 CELLS = [("vima", task, level) for task in ("rotate", "twist") for level in ("L1", "L2")]
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, multinomial
 
+from pytest_vla.gate.evidence import Bounds, Verdict
 from pytest_vla.gate.sequential import paired_evidence, paired_stake, rate_evidence, rate_stake
-from pytest_vla.gate.verdict import Bounds, Verdict
 
 THRESHOLD = Bounds(0.6, 0.8)
 MARGIN = Bounds(-0.1, 0.0)

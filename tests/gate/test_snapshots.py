@@ -7,8 +7,8 @@ import sys
 import pytest
 from gate_records import records
 
-from pytest_vla.gate.success_table import parse_table
-from pytest_vla.report.runfile import write_run
+from pytest_vla.gate.baseline import parse_table
+from pytest_vla.run import RunWriter
 
 BASELINE_TEST = """
 from pytest_vla.gate.snapshots import success_table
@@ -66,7 +66,10 @@ def run(project, *arguments, **environment):
 def measure(project, outcomes):
     path = project / "run" / "run.jsonl"
     path.unlink(missing_ok=True)
-    write_run(path, {"type": "run"}, records(outcomes))
+    writer = RunWriter.create(path, {"type": "run"})
+    for record in records(outcomes):
+        writer.write(record.to_record())
+    writer.close()
 
 
 def stored(project):

@@ -5,9 +5,13 @@ import time
 
 import pytest
 
-from pytest_vla.episode import EpisodeKey
+from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.hunt import crew
 from pytest_vla.hunt.crew import Crew, help_out
+from pytest_vla.run import Record
+
+RESULTS = (("solved", None, "passed"), ("unsolved", "step_limit", "failed"), ("error", "env_error", "failed"))
+ANSWERS = (True, False, None)
 
 
 class Key:
@@ -15,43 +19,58 @@ class Key:
         return EpisodeKey("s", "t", "p", index, perturbation)
 
 
+class Player:
+    """Every third episode is solved, unsolved, an error; what it tells stays in `told`."""
+
+    def __init__(self, before=lambda key: None):
+        self.before = before
+        self.told = []
+
+    def play(self, key):
+        self.before(key)
+        outcome, reason, test = RESULTS[key.index % 3]
+        return Record(Result(key, outcome, reason), test=test, kind="probe")
+
+    def tell(self, record):
+        self.told.append((threading.current_thread().name, record.key.index))
+
+
 def keys(count):
     return [EpisodeKey("s", "t", "p", index, f"camera.yaw={index % 8 + 1}") for index in range(count)]
+
+
+def answers(count):
+    return [ANSWERS[index % 3] for index in range(count)]
 
 
 def test_the_first_to_come_leads(tmp_path):
     assert [Crew.join(tmp_path / "hunt").leads for _ in range(3)] == [True, False, False]
 
 
-def test_a_leader_alone_answers_everything_itself(tmp_path):
-    crew = Crew.join(tmp_path)
-    answers = crew.play(keys(5), lambda key: (key.index % 2 == 0, {"index": key.index}))
-    assert answers == [(index % 2 == 0, {"index": index}) for index in range(5)]
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_leader_alone_answers_everything_itself(tmp_path, count):
+    crew, player = Crew.join(tmp_path), Player()
+    assert crew.play(keys(count), player) == answers(count)
+    assert [index for _, index in player.told] == list(range(count))
 
 
 def test_helpers_take_their_share_and_nothing_is_done_twice(tmp_path):
     leader = Crew.join(tmp_path)
-    played = []
-
-    def play(key):
-        time.sleep(0.01)
-        played.append((threading.current_thread().name, key.index))
-        return True, {"index": key.index, "perturbation": key.perturbation}
-
+    player = Player(lambda key: time.sleep(0.01))
     helpers = [
-        threading.Thread(target=help_out, args=(Crew.join(tmp_path), play, Key()), name=f"helper{n}") for n in range(3)
+        threading.Thread(target=help_out, args=(Crew.join(tmp_path), player, Key()), name=f"helper{n}")
+        for n in range(3)
     ]
     for helper in helpers:
         helper.start()
     with leader.leading():
         for _ in range(3):
-            answers = leader.play(keys(12), play)
-            assert [record["index"] for _, record in answers] == list(range(12))
+            assert leader.play(keys(12), player) == answers(12)
     for helper in helpers:
         helper.join(timeout=10)
         assert not helper.is_alive()
-    assert sorted(index for _, index in played) == sorted(list(range(12)) * 3)
-    assert len({name for name, _ in played}) > 1
+    assert sorted(index for _, index in player.told) == sorted(list(range(12)) * 3)
+    assert len({name for name, _ in player.told}) > 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["leader", "over"]
 
 
@@ -65,58 +84,62 @@ def test_a_question_whose_taker_died_is_answered_by_the_leader(tmp_path, impatie
     leader, dead = Crew.join(tmp_path), Crew.join(tmp_path)
     taken = threading.Thread(target=dead.next_question)
     taken.start()
-
-    def play(key):
-        taken.join()  # the helper has taken the other question by now
-        return True, {"index": key.index}
-
-    assert [record["index"] for _, record in leader.play(keys(2), play)] == [0, 1]
+    player = Player(lambda key: taken.join())  # the helper has taken the other question by now
+    assert leader.play(keys(2), player) == answers(2)
+    assert sorted(index for _, index in player.told) == [0, 1]
 
 
 def test_a_slow_helper_that_lives_is_waited_for(tmp_path, impatient):
-    leader, played = Crew.join(tmp_path), []
-    helping = threading.Event()
+    leader, helping = Crew.join(tmp_path), threading.Event()
 
-    def slow(key):
+    def slowly(key):
         helping.set()
         time.sleep(3 * crew.PATIENCE_S)
-        played.append("helper")
-        return True, {"index": key.index}
 
-    def quick(key):
-        helping.wait(10)
-        played.append("leader")
-        return True, {"index": key.index}
-
+    slow, quick = Player(slowly), Player(lambda key: helping.wait(10))
     helper = threading.Thread(target=help_out, args=(Crew.join(tmp_path), slow, Key()))
     helper.start()
     with leader.leading():
-        answers = leader.play(keys(2), quick)
+        assert leader.play(keys(2), quick) == answers(2)
     helper.join(timeout=10)
-    assert [record["index"] for _, record in answers] == [0, 1]
-    assert sorted(played) == ["helper", "leader"]
+    assert (len(slow.told), len(quick.told)) == (1, 1)
+
+
+def test_a_helper_that_was_given_up_tells_nothing(tmp_path, impatient, monkeypatch):
+    monkeypatch.setattr(crew, "BEAT_S", 60)  # it hangs, and gives no sign of life
+    leader, helping, over = Crew.join(tmp_path), threading.Event(), threading.Event()
+
+    def hangs(key):
+        helping.set()
+        over.wait(10)
+
+    late, quick = Player(hangs), Player(lambda key: helping.wait(10))
+    helper = threading.Thread(target=help_out, args=(Crew.join(tmp_path), late, Key()))
+    helper.start()
+    with leader.leading():
+        assert leader.play(keys(2), quick) == answers(2)
+    over.set()
+    helper.join(timeout=10)
+    assert sorted(index for _, index in quick.told) == [0, 1]
+    assert late.told == []
 
 
 def test_what_a_helper_cannot_play_goes_back_at_once(tmp_path):
     leader, helper = Crew.join(tmp_path), Crew.join(tmp_path)
     tried = threading.Event()
 
-    def broken(key):
+    def breaks(key):
         tried.set()
         raise ValueError("a bug in the test function")
 
     def help_and_fail():
         with pytest.raises(ValueError, match="a bug"):
-            help_out(helper, broken, Key())
-
-    def play(key):
-        tried.wait(10)
-        return True, {"index": key.index}
+            help_out(helper, Player(breaks), Key())
 
     helping = threading.Thread(target=help_and_fail)
     helping.start()
     start = time.monotonic()
-    assert [record["index"] for _, record in leader.play(keys(2), play)] == [0, 1]
+    assert leader.play(keys(2), Player(lambda key: tried.wait(10))) == answers(2)
     assert time.monotonic() - start < crew.PATIENCE_S / 2
     helping.join(timeout=10)
 

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from pytest_vla.run import read_run
+
 BRITTLE = '''
 import numpy as np
 import pytest_vla as vla
@@ -27,7 +29,7 @@ class Shaky(GoStraight):
         return [np.zeros(2) for _ in observations]
 
 
-@vla.hunt(ReachSuite(), axes=["language", "robot.action_noise"], task="near", partition="calm", budget=150)
+@vla.hunt(ReachSuite(), axes=["language", "robot.action_noise"], task="near", partition="calm", episodes=150)
 def test_robust(policy, env, episode, perturbation):
     assert vla.rollout(policy, env, episode, perturbation)
 '''
@@ -141,7 +143,7 @@ def test_a_hunt_ends_and_is_reported_when_a_worker_dies_in_it(brittle):
         import pytest_vla as vla
         from test_reach import ReachSuite
 
-        @vla.hunt(ReachSuite(), axes="language.case", task="near", partition="calm", budget=60)
+        @vla.hunt(ReachSuite(), axes="language.case", task="near", partition="calm", episodes=60)
         def test_fatal(policy, env, episode, perturbation):
             if perturbation.level("language.case") == 2:
                 os._exit(3)
@@ -181,7 +183,7 @@ def test_axes_that_cannot_be_hunted_are_one_usage_error(brittle, arguments, mess
 
 
 def test_nothing_solved_unperturbed_is_said_in_one_sentence(brittle):
-    result = run(brittle, "--vla-episodes=4", policy="test_robust:Shaky")
+    result = run(brittle, "--vla-hunt-scenes=4", policy="test_robust:Shaky")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         ["reach/near-calm: nothing to hunt: the policy solved none of 4 episodes unperturbed. Choose a task it can do*"]
@@ -232,11 +234,54 @@ def test_an_assertion_of_the_function_itself_fails_a_probe(brittle):
         import pytest_vla as vla
         from test_reach import ReachSuite
 
-        @vla.hunt(ReachSuite(), axes="robot.delay", task="near", partition="calm", budget=60)
+        @vla.hunt(ReachSuite(), axes="robot.delay", task="near", partition="calm", episodes=60)
         def test_quick(policy, env, episode, perturbation):
             result = vla.rollout(policy, env, episode, perturbation)
             assert result.steps <= 3
         """
     )
-    result = run(brittle, policy="oracle", file="test_quick.py::test_quick")
+    result = run(brittle, "--vla-run-dir=run", policy="oracle", file="test_quick.py::test_quick")
     result.stdout.fnmatch_lines(["  robot.delay=*: fails *"])
+    objections = [line for line in lines(brittle, "probe") if line["test"] == "failed" and line["outcome"] == "solved"]
+    assert objections
+    assert all("assert 4 <= 3" in line["objection"] for line in objections if line["steps"] == 4)
+
+
+def test_the_run_file_names_the_probe_that_was_asked_for_also_where_the_function_played_another(brittle):
+    brittle.makepyfile(
+        test_other="""
+        from dataclasses import replace
+
+        import pytest_vla as vla
+        from test_reach import ReachSuite
+
+        @vla.hunt(ReachSuite(), axes="robot.delay", task="near", partition="calm", budget=15)
+        def test_other(policy, env, episode, perturbation):
+            assert vla.rollout(policy, env, replace(episode, perturbation=""))
+        """
+    )
+    assert run(brittle, "--vla-run-dir=run", policy="oracle", file="test_other.py").ret == pytest.ExitCode.OK
+    records = list(read_run(brittle.path / "run").probes())
+    assert {record.key.perturbation for record in records} == {""}
+    assert all(record.planned.perturbation for record in records[10:])
+
+
+def test_one_task_is_hunted_by_one_function(brittle):
+    result = run(brittle, "--vla-hunt", "--vla-task=near", "--vla-partition=calm", file=".")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    message = "reach/near-calm is hunted twice: by test_reach.py::test_reach and by test_robust.py::test_robust"
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])
+
+
+def test_the_parameter_of_hunts_is_none_of_a_benchmarks(brittle):
+    brittle.makeconftest(
+        """
+        def pytest_collection_modifyitems(items):
+            for item in items:
+                print(item.name, *item.callspec.params, "hunt" in item.fixturenames)
+        """
+    )
+    result = run(brittle, "--collect-only", "-s", "--vla-task=near", "--vla-partition=calm", file=".")
+    result.stdout.fnmatch_lines(
+        ["test_reach[[]near-calm-00[]] episode False", "test_robust[[]near-calm-hunt[]] hunt True"]
+    )

@@ -8,7 +8,7 @@ import pytest
 
 import pytest_vla as vla
 from pytest_vla.hunt.frames import COLUMN_PX, GAP_PX, side_by_side
-from pytest_vla.report.frames import PAPER
+from pytest_vla.pictures import PAPER
 
 Image = pytest.importorskip("PIL.Image")
 

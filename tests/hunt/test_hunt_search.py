@@ -1,5 +1,6 @@
 """The search on simulated policies: it finds planted causes, shrinks them to the minimum, and raises no false alarm."""
 
+import hashlib
 import random
 
 import pytest
@@ -48,6 +49,54 @@ def found(outcome):
     return {cause.point for cause in outcome.causes}
 
 
+class Overloaded(Policy):
+    """Also fails when too much is off at once."""
+
+    def solves(self, probe):
+        return sum(probe.point) <= 25 and super().solves(probe)
+
+
+class Breaking(Policy):
+    """Some of its episodes end in an error."""
+
+    def solves(self, probe):
+        return None if self.draw.random() < 0.1 else super().solves(probe)
+
+
+PLANTED = (point(camera_yaw=6), point(robot_delay=4, sensor_noise=5), point(language_paraphrase=3, object_mass=2))
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "digest"),
+    [
+        (Policy(*PLANTED), {}, "55c2ba3b"),
+        (Policy(*PLANTED, bad_seeds=(2, 5)), {"batch": 4}, "4e0165ae"),
+        (Policy(*PLANTED, noise=0.12), {"known": [PLANTED[1], point(camera_yaw=8, robot_delay=1)]}, "09be663a"),
+        (Policy(PLANTED[0], noise=0.25, seed=1), {"random_seed": 1}, "2280f4b0"),
+        (Overloaded(PLANTED[1]), {"seeds": range(5, 9)}, "5ba4a846"),
+        (Breaking(*PLANTED, noise=0.05, seed=2), {"batch": 2}, "f7ddd16e"),
+    ],
+    ids=["reliable", "batch", "noisy", "noisier", "overloaded", "breaking"],
+)
+def test_the_same_answers_lead_to_the_same_questions_in_every_version(policy, options, digest):
+    """A hunt resumes by answering again: where the search has changed, recorded probes are of no use.
+
+    A change that is meant changes these digests.
+    """
+    asked = []
+
+    def ask(probes):
+        answers = policy(probes)
+        asked.extend((probe.point, probe.seed, answer) for probe, answer in zip(probes, answers, strict=True))
+        return answers
+
+    outcome = Hunt(SPACE, ask, **options).run()
+    assert outcome.episodes == len(asked) == Budget().episodes
+    counts = (outcome.errors, outcome.overloads, outcome.unconfirmed, outcome.tested())
+    text = repr((asked, sorted(outcome.causes, key=lambda cause: cause.point), counts))
+    assert hashlib.blake2b(text.encode(), digest_size=4).hexdigest() == digest
+
+
 causes = st.one_of(
     st.tuples(st.sampled_from(ORDERED), st.integers(1, 8)).map(lambda c: {c[0]: c[1]}),
     st.tuples(st.sampled_from(UNORDERED), st.integers(1, 8)).map(lambda c: {c[0]: c[1]}),
@@ -71,7 +120,9 @@ def test_several_causes_are_found_one_after_the_other():
 
 def test_every_reported_cause_is_locally_minimal():
     policy = Policy(point(camera_yaw=6), point(robot_delay=4, sensor_noise=5))
-    for cause in hunt(policy).causes:
+    outcome = hunt(policy)
+    assert len(outcome.causes) == 2
+    for cause in outcome.causes:
         assert not policy.solves(Probe(cause.point, 0))
         for axis in active(cause.point):
             less = tuple(level - (number == axis) for number, level in enumerate(cause.point))
@@ -90,9 +141,9 @@ def test_a_robust_policy_yields_no_find_and_the_outcome_says_what_was_tested():
     assert not outcome.causes
     assert outcome.episodes == 600
     tested = outcome.tested()
-    assert tested["points"] > 500
-    assert tested["most_axes"] == len(AXES)
-    assert tested["pairs"] > 0.9
+    assert tested.points > 500
+    assert tested.most_axes == len(AXES)
+    assert tested.pairs > 0.9
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -142,10 +193,6 @@ def test_episodes_that_break_say_nothing_about_the_policy():
 
 
 def test_everything_off_at_once_is_no_cause():
-    class Overloaded(Policy):
-        def solves(self, probe):
-            return sum(probe.point) <= 25 and super().solves(probe)
-
     outcome = hunt(Overloaded(point(camera_yaw=6)), 400)
     assert found(outcome) == {point(camera_yaw=6)}
     assert outcome.overloads >= 1
@@ -190,3 +237,11 @@ def test_a_hunt_ends_when_nothing_is_left_to_try():
     outcome = Hunt(space, lambda probes: [not any(probe.point) for probe in probes], Budget(500)).run()
     assert [cause.point for cause in outcome.causes] == [(1,)]
     assert outcome.episodes < 30
+
+
+def test_a_cause_is_announced_as_soon_as_it_is_found():
+    policy = Policy(point(camera_yaw=6), point(robot_delay=4, sensor_noise=5))
+    announced = []
+    outcome = hunt(policy, on_cause=lambda cause: announced.append((cause, len(policy.asked))))
+    assert [cause for cause, _ in announced] == outcome.causes
+    assert all(asked < outcome.episodes for _, asked in announced)

@@ -35,7 +35,7 @@ class Net(torch.nn.Module, vla.Policy):
 
 
 class Chunks(Net):
-    spec = vla.PolicySpec(cameras=("front",), state_keys=("at",), chunk=4, extra={"horizon": 2, "ensemble": "mean"})
+    spec = vla.PolicySpec(cameras=("front",), state_keys=("at",), chunk=4, horizon=2, ensemble="mean")
 
     def act(self, observations, states):
         return [np.stack([action, action / 2, action / 4, action / 8]) for action in super().act(observations, states)]

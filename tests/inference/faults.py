@@ -50,3 +50,10 @@ class Placed(Idle):
 
     def act(self, observations, states):
         return [np.full(2, 1e-9 * row) for row, _ in enumerate(observations)]
+
+
+class CannotRead(Idle):
+    """Raises an exception that has a `reason` of its own, which is none of an episode's."""
+
+    def act(self, observations, states):
+        b"\xff".decode()

@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from pytest_vla.cli import main
+from pytest_vla.policies import load_policy
 from pytest_vla.policies.wire import pack_message, pack_tree, unpack_message, unpack_tree
 
 FOLDER = Path(__file__).parent
@@ -200,11 +201,26 @@ def test_both_health_checks_answer(echo, path, body):
 
 def test_the_network_is_not_served_without_a_token(capsys, monkeypatch):
     monkeypatch.delenv("PYTEST_VLA_TOKEN", raising=False)
-    assert main(["serve", "bad:Slow", "--host=0.0.0.0"]) == 2
+    assert main(["serve", "bad:Slow", "--host=0.0.0.0"]) == 4
     assert "open to the network" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("policy", ["oracle", "random", "noop"])
 def test_a_policy_that_needs_the_environment_cannot_be_served(capsys, policy):
-    assert main(["serve", policy]) == 2
+    assert main(["serve", policy]) == 4
     assert "needs the environment" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("protocol", ["vla-eval", "openpi"])
+def test_a_server_of_ours_tells_which_policy_it_has_and_stays_unverified(monkeypatch, protocol):
+    told = []
+    for weight in ("0.1", "0.9"):
+        monkeypatch.setenv("WEIGHT", weight)
+        server = Served("Weighted", f"--protocol={protocol}")
+        try:
+            source = load_policy(f"{server.url}?protocol={protocol}")
+        finally:
+            server.end()
+        assert not source.verified
+        told.append(source.digest.rpartition(":")[2])
+    assert told[0] != told[1]

@@ -275,3 +275,11 @@ def test_a_bad_inference_option_is_a_usage_error(reach, argument, message):
     result = reach.runpytest("test_reach.py", "--vla-policy=noop", argument)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]])
+def test_an_exception_with_a_reason_of_its_own_is_an_error_of_the_policy(faulty, read_episodes, workers):
+    faulty.runpytest_subprocess("--vla-policy=faults:CannotRead", "--vla-run-dir=run", "--vla-episodes=1", *workers)
+    records = read_episodes(faulty.path / "run").values()
+    assert {record["reason"] for record in records} == {"policy_error"}
+    assert all("UnicodeDecodeError" in record["message"] for record in records)

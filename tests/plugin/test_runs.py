@@ -178,7 +178,7 @@ def test_a_replay_that_comes_out_differently_says_so(reach, capsys):
 
 def test_a_replay_of_an_unknown_episode_suggests_the_nearest(reach, capsys):
     reach.runpytest("--vla-policy=oracle", "--vla-episodes=1", "--vla-run-dir=run")
-    assert main(["replay", "run", "reach/near-calm-01"]) == 2
+    assert main(["replay", "run", "reach/near-calm-01"]) == 4
     assert "did you mean 'reach/near-calm-00'" in capsys.readouterr().err
 
 
@@ -190,7 +190,7 @@ def test_merged_shards_hold_every_episode_once(reach, read_episodes, capsys):
     assert sorted({r["index"] for r in merged.values()}) == [0, 1, 2]
     assert len(merged) == 12
     reach.runpytest("--vla-policy=noop", "--vla-episodes=1", "--vla-run-dir=c")
-    assert main(["merge", "a", "c", "-o", "never"]) == 2
+    assert main(["merge", "a", "c", "-o", "never"]) == 4
     assert "different policies" in capsys.readouterr().err
 
 
@@ -208,7 +208,7 @@ def test_a_damaged_line_is_reported_with_its_number_and_the_rest_is_shown(reach,
 
 def test_what_is_not_a_run_file_is_refused_in_one_line(tmp_path, capsys):
     (tmp_path / "run.jsonl").write_text("hello\n")
-    assert main(["show", str(tmp_path)]) == 2
+    assert main(["show", str(tmp_path)]) == 4
     assert "is not a run file" in capsys.readouterr().err
-    assert main(["show", str(tmp_path / "nothing")]) == 2
+    assert main(["show", str(tmp_path / "nothing")]) == 4
     assert "cannot read the run file" in capsys.readouterr().err

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.policies import PolicyError, PolicySpec, load_policy
+from pytest_vla.policies import EnvSource, PolicyError, PolicySpec, load_policy
 from pytest_vla.policies.chat import parse_action
+from pytest_vla.policies.kinds import ENTRY_POINT_GROUP, KINDS, installed_kinds, kind_of, load_shared
 
 
 def bound(text):
-    return load_policy(str(text)).bind(None, None)
+    return load_shared(str(text)).policy
 
 
 def observation(x=1.0):
@@ -48,7 +49,7 @@ def test_an_exported_graph_gets_what_its_spec_names(graph, tmp_path):
     source = load_policy(str(path))
     assert source.digest.startswith("sha256:")
     assert source.spec.cameras == ("front", "wrist")
-    actions = source.bind(None, None).act([observation(x) for x in (1.0, 5.0, 9.0)], [None] * 3)
+    actions = source.policy.act([observation(x) for x in (1.0, 5.0, 9.0)], [None] * 3)
     assert [action.tolist() for action in actions] == [[127.5, 3, x, 2] for x in (1.0, 5.0, 9.0)]
 
 
@@ -127,7 +128,7 @@ def lerobot(torch, tmp_path, monkeypatch):
 def test_a_lerobot_folder_gives_chunks_through_its_own_processors(lerobot):
     policy = bound(lerobot)
     assert policy.spec.cameras == ("front",)
-    assert (policy.spec.chunk, policy.spec.extra["horizon"]) == (4, 2)
+    assert (policy.spec.chunk, policy.spec.horizon) == (4, 2)
     actions = policy.act([observation(1.0), observation(5.0)], [None, None])
     assert actions[1].tolist() == [[100 + step * value for value in (5, 2, 3)] for step in range(4)]
 
@@ -319,6 +320,81 @@ def test_a_reply_without_an_action_is_a_policy_error(text):
 def test_a_spec_that_names_nothing_known_lists_the_kinds():
     with pytest.raises(PolicyError, match=r"no policy can be made of 'model\.onnx'.*ws://HOST:PORT"):
         load_policy("model.onnx")
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+ZOO = """
+import numpy as np
+from pytest_vla.policies import Kind, Policy, SharedSource
+
+
+class Animal(Policy):
+    def act(self, observations, states):
+        return [np.zeros(2) for _ in observations]
+
+
+def load(text):
+    return SharedSource(text=text, digest=f"zoo:{text}", verified=True, policy=Animal())
+
+
+kind = Kind("zoo://NAME", "an animal", lambda text: text.startswith("zoo://"), load)
+"""
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Makes `zoo.py` an installed package whose entry point is `zoo:NAME`."""
+
+    def install(name, code=ZOO):
+        folder = tmp_path / "zoo-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: zoo\nVersion: 1.0\n")
+        (folder / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\nzoo = zoo:{name}\n")
+        (tmp_path / "zoo.py").write_text(code)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "zoo", raising=False)
+        installed_kinds.cache_clear()
+
+    yield install
+    installed_kinds.cache_clear()
+
+
+def test_a_package_adds_a_kind_by_an_entry_point(installed):
+    installed("kind")
+    assert load_policy("zoo://lion").digest == "zoo:zoo://lion"
+    with pytest.raises(PolicyError, match=r"zoo://NAME"):
+        load_policy("model.onnx")
+
+
+@pytest.mark.parametrize(("name", "message"), [("Animal", "must be a pytest_vla.policies.Kind"), ("tiger", "tiger")])
+def test_a_package_with_a_broken_kind_costs_only_what_is_none_of_ours(installed, name, message):
+    installed(name)
+    assert load_policy("noop").verified
+    with pytest.raises(PolicyError, match=message):
+        load_policy("zoo://lion")
+
+
+@pytest.mark.parametrize(
+    ("text", "write"),
+    [
+        ("noop", "noop"),
+        ("wss://host/a.pt", "ws://HOST:PORT"),
+        ("https://host/v1?model=m:f", "http://HOST/v1?model=NAME"),
+        ("a/b.pt", "PATH.pt"),
+        ("c:b.pt2", "PATH.pt2"),
+        ("package.module:make", "MODULE:FACTORY"),
+    ],
+)
+def test_a_text_is_of_one_kind(text, write):
+    assert kind_of(text).write == write
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.place == "env"], ids=lambda kind: kind.write)
+def test_what_lives_with_the_environment_cannot_be_had_without_one(kind):
+    assert isinstance(load_policy(kind.write), EnvSource)
+    with pytest.raises(PolicyError, match="needs the environment"):
+        load_shared(kind.write)
 
 
 def test_policies_of_every_kind_start_an_episode_without_a_suite(endpoint):

@@ -7,6 +7,7 @@ import pytest
 
 from pytest_vla.cli import main
 from pytest_vla.options import OPTIONS
+from pytest_vla.policies.kinds import KINDS, markdown_table
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -43,3 +44,21 @@ def test_every_option_on_the_page_exists(page, capsys):
     help_text = capsys.readouterr().out
     for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", (DOCS / page).read_text())):
         assert option in known or option in help_text or option == "--server-url", option
+
+
+def test_the_tables_of_the_docs_are_the_table_of_kinds():
+    table = markdown_table()
+    assert table in (DOCS / "policies.md").read_text()
+    title, rule, *rows = table.splitlines()
+    readme = (DOCS.parent / "README.md").read_text()
+    (shown,) = re.findall(rf"^{re.escape(title)}\n{re.escape(rule)}\n((?:\|.*\n)+)", readme, re.MULTILINE)
+    assert set(shown.splitlines()) <= set(rows)
+
+
+def test_help_errors_and_skips_name_every_kind(reach):
+    written = [kind.write for kind in KINDS]
+    shown = " ".join(reach.runpytest_subprocess("--help").stdout.str().split())
+    skipped = " ".join(reach.runpytest_subprocess("-rs").stdout.str().split())
+    refused = reach.runpytest_subprocess("--vla-policy=model.onnx").stderr.str()
+    for text in (shown, skipped, refused):
+        assert all(write in text for write in written), text

@@ -40,7 +40,9 @@ def camera_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("camera")
     shutil.copy(FOLDER / "camera_suite.py", folder / "test_camera.py")
     for name, policy in (("run", "Half"), ("other", "Other")):
-        done = run_pytest(folder, f"--vla-policy=test_camera:{policy}", f"--vla-run-dir={name}", "--vla-actions", "-q")
+        done = run_pytest(
+            folder, f"--vla-policy=test_camera:{policy}", f"--vla-run-dir={name}", "--vla-keep-actions", "-q"
+        )
         assert (folder / name / "run.jsonl").exists(), done.stdout + done.stderr
     return folder
 

@@ -49,7 +49,7 @@ def test_parquet_keeps_types_and_provenance(export):
 def test_a_format_whose_package_is_missing_says_what_to_install(export, capsys, monkeypatch, kind, module):
     monkeypatch.setitem(__import__("sys").modules, module, None)
     code, _ = export(kind, "--episode=camera/push-seen-01")
-    assert code == 2
+    assert code == 4
     assert f'pip install "pytest-vla[{ {"parquet": "parquet", "rrd": "rerun"}[kind] }]"' in capsys.readouterr().err
 
 
@@ -72,7 +72,7 @@ def test_a_model_index_has_one_result_per_partition(in_camera_folder):
 
 def test_an_rrd_file_is_about_one_episode(export, capsys):
     code, _ = export("rrd")
-    assert code == 2
+    assert code == 4
     assert "add --episode=" in capsys.readouterr().err
 
 
@@ -85,5 +85,5 @@ def test_an_rrd_file_holds_an_episode(export):
 
 
 def test_what_cannot_be_written_is_one_line(export, in_camera_folder, capsys):
-    assert main(["export", "run", "--format=csv", "-o", "run/run.jsonl/x.csv"]) == 2
+    assert main(["export", "run", "--format=csv", "-o", "run/run.jsonl/x.csv"]) == 4
     assert "cannot write" in capsys.readouterr().err

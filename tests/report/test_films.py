@@ -86,7 +86,9 @@ def test_a_broken_simulator_becomes_a_note(run, tmp_path):
 
 
 def test_a_suite_without_cameras_gets_curves_and_a_note(reach, tmp_path):
-    reach.runpytest("--vla-policy=random", "--vla-task=near", "--vla-episodes=1", "--vla-run-dir=run", "--vla-actions")
+    reach.runpytest(
+        "--vla-policy=random", "--vla-task=near", "--vla-episodes=1", "--vla-run-dir=run", "--vla-keep-actions"
+    )
     run = read_run(reach.path / "run")
     (record,) = run.records([0])
     film = film_of(run, record, tmp_path)
@@ -150,7 +152,7 @@ def test_a_bad_choice_of_films_is_a_usage_error(run_pytest, camera_folder):
 def test_films_of_a_shipped_suite_show_its_prompts(run_pytest, tmp_path):
     pytest.importorskip("pybullet")
     cell = ("--vla-suite=vima", "--vla-task=rotate", "--vla-partition=placement_generalization", "--vla-episodes=1")
-    run_pytest(tmp_path, *cell, "--vla-policy=random", "--vla-run-dir=run", "--vla-actions")
+    run_pytest(tmp_path, *cell, "--vla-policy=random", "--vla-run-dir=run", "--vla-keep-actions")
     run = read_run(tmp_path / "run")
     (film,) = make_films(run, range(len(run)), tmp_path).values()
     assert film.note == ""

@@ -28,5 +28,5 @@ def test_perturbed_episodes_have_curves(in_camera_folder, tmp_path):
 def test_a_run_without_episodes_has_no_figures(in_camera_folder, tmp_path, capsys):
     first = (in_camera_folder / "run" / "run.jsonl").read_text().splitlines()[0]
     (tmp_path / "run.jsonl").write_text(first + "\n")
-    assert main(["plot", str(tmp_path), "-o", str(tmp_path)]) == 2
+    assert main(["plot", str(tmp_path), "-o", str(tmp_path)]) == 4
     assert "no episode was finished" in capsys.readouterr().err

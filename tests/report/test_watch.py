@@ -141,7 +141,7 @@ def test_watch_shows_a_finished_run_and_ends(in_camera_folder, capsys):
 
 
 def test_watch_of_no_run_is_one_clear_line(tmp_path, capsys):
-    assert main(["watch", str(tmp_path / "nothing")]) == 2
+    assert main(["watch", str(tmp_path / "nothing")]) == 4
     assert "cannot read the run file" in capsys.readouterr().err
 
 

@@ -21,7 +21,7 @@ from pytest_vla.train.errors import DatasetError, TrainError
 from pytest_vla.train.loop import TrainConfig, train
 
 POLICY = f"{__name__}:Linear"
-OURS = "pytest_vla.train.object_tokens:ObjectTokenPolicy"
+OURS = "pytest_vla.suites.vima.policy.object_tokens:ObjectTokenPolicy"
 
 
 class Linear(nn.Module, Policy):
@@ -127,7 +127,7 @@ def test_a_bad_training_file_is_one_line(
 ) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(text)
-    assert main(["train", f"--config={path}"]) == 2
+    assert main(["train", f"--config={path}"]) == 4
     error = capsys.readouterr().err
     assert message in error
     assert len(error.splitlines()) == 1

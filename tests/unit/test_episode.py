@@ -16,7 +16,7 @@ keys = st.builds(EpisodeKey, names, names, names, st.integers(0, 10_000), st.jus
 
 @given(keys, keys)
 def test_different_keys_have_different_seeds(a, b):
-    assert (a.seed() == b.seed()) == (a == b)
+    assert (a.seed() == b.seed()) == ((a, a.version) == (b, b.version))
 
 
 @given(keys)
@@ -48,7 +48,8 @@ def test_the_seed_scheme_is_frozen():
 
 @pytest.mark.parametrize(("outcome", "truth"), [("solved", True), ("unsolved", False), ("error", False)])
 def test_a_result_is_true_when_the_task_was_solved(outcome, truth):
-    assert bool(Result(EpisodeKey("s", "t", "p", 0), outcome)) is truth
+    reason = {"solved": None, "unsolved": "step_limit", "error": "timeout"}[outcome]
+    assert bool(Result(EpisodeKey("s", "t", "p", 0), outcome, reason)) is truth
 
 
 def test_a_result_explains_itself():
@@ -61,6 +62,7 @@ def test_records_hold_built_in_types_only():
     result = Result(
         EpisodeKey("s", "t", "p", 0),
         "unsolved",
+        "step_limit",
         progress=np.float32(0.5),
         steps=np.int64(3),
         timings={"act": np.float64(1)},

@@ -1,12 +1,17 @@
-"""Values of options, by property."""
+"""Values of options, by property; and the settings they make up."""
+
+import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_vla.options import OPTIONS, Option, _convert
+from pytest_vla.command_line import read_value
+from pytest_vla.options import OPTIONS, RENAMED, Option, Settings
 from pytest_vla.suggest import unknown
 
+BASELINE = Path(__file__).parents[2] / "fixtures" / "baselines" / "vima_cross" / "run.jsonl"
 words = st.text(st.characters(codec="ascii", categories=["L"]), min_size=1, max_size=8)
 
 
@@ -17,12 +22,12 @@ def option(kind):
 @given(st.lists(words, min_size=1, unique=True))
 def test_names_are_read_alike_from_text_lists_and_repeated_options(names):
     for value in (", ".join(names), names, [",".join(names)]):
-        assert _convert(option("names"), value, "here") == tuple(names)
+        assert read_value(option("names"), value, "here") == tuple(names)
 
 
 @given(st.integers(0, 10**9))
 def test_counts_are_read_from_text_and_numbers(number):
-    assert _convert(option("count"), str(number), "here") == _convert(option("count"), number, "here") == number
+    assert read_value(option("count"), str(number), "here") == read_value(option("count"), number, "here") == number
 
 
 @pytest.mark.parametrize(
@@ -35,7 +40,7 @@ def test_counts_are_read_from_text_and_numbers(number):
 )  # fmt: skip
 def test_a_value_of_the_wrong_kind_is_a_usage_error_that_names_the_place(kind, value):
     with pytest.raises(pytest.UsageError, match=r"--here must be .*, got "):
-        _convert(option(kind), value, "--here")
+        read_value(option(kind), value, "--here")
 
 
 def test_every_option_has_help_and_a_metavar():
@@ -43,6 +48,35 @@ def test_every_option_has_help_and_a_metavar():
         assert row.help[0].isupper(), row.name
         assert not row.help.endswith("."), row.name
         assert row.metavar or row.kind == "flag", row.name
+
+
+def test_no_two_groups_have_an_option_of_the_same_name():
+    names = [option.key for option in OPTIONS]
+    assert sorted(set(names)) == sorted(names)
+    assert set(Settings().to_dict()) == {*names, "gate_table"}
+
+
+def test_settings_read_back_from_the_run_file_as_they_were():
+    given = {"suite": ("vima",), "horizon": 4, "axes": ("camera",), "baseline": "main", "keep_actions": True}
+    settings = Settings.from_dict({**given, "gate_table": {"by": "task"}})
+    assert Settings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+    assert settings.to_dict() == {**Settings().to_dict(), **given, "gate_table": {"by": "task"}}
+    assert (settings.gate.gating, settings.report.taping, settings.robustness.perturbing) == (True, True, False)
+
+
+def test_a_run_file_with_old_names_is_read():
+    with BASELINE.open() as file:
+        recorded = json.loads(file.readline())["options"]
+    assert set(RENAMED) <= set(recorded)
+    settings = Settings.from_dict({**recorded, "budget": 7, "actions": True})
+    assert (settings.gate.max_episodes, settings.report.keep_actions) == (7, True)
+    assert (settings.run.suite, settings.gate.gate_table["by"]) == (("vima",), "partition")
+
+
+def test_a_new_name_is_an_option_and_an_old_one_is_not():
+    names = {option.name for option in OPTIONS}
+    assert set(RENAMED.values()) <= names
+    assert not set(RENAMED) & names
 
 
 def test_a_wrong_name_is_answered_with_the_nearest_ones():

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pytest_vla.gate.judge import Judgement
-from pytest_vla.gate.read import judge_run
-from pytest_vla.gate.table import cells_of, headline, remarks
-from pytest_vla.gate.verdict import GateError
+from pytest_vla.gate.evidence import GateError
+from pytest_vla.gate.judge import judge_run
+from pytest_vla.gate.printing import cells_of, headline, remarks
 from pytest_vla.report.html.page import Page
 from pytest_vla.report.html.provenance import Facts, facts
 from pytest_vla.report.html.success import Rate
 from pytest_vla.report.html.success import headline as rate_of
-from pytest_vla.report.runfile import read_run
 from pytest_vla.report.summary import objection_lines
 from pytest_vla.run import Run, Tally
 
@@ -106,12 +104,12 @@ def missing(run: Run, side: str = "") -> Missing:
 
 def verdict_of(run: Run, other: Run | None = None) -> VerdictView | None:
     """The gate's verdict once more, from the rules in the run file; None for a run without a gate."""
-    if not run.of_type("gate") and not run.provenance.get("gate"):
+    if not run.of_type("gate"):
         return None
     own = run.options.get("baseline")
     elsewhere = other.path if other is not None and own is not None and not Path(own).exists() else None
     try:
-        judgement = _judged(run, elsewhere)
+        judgement = judge_run(run, elsewhere)
     except (GateError, KeyError, TypeError, ValueError) as error:
         return VerdictView("none", "The gate cannot be judged again", remarks=[str(error)])
     confidence = judgement.rules.confidence
@@ -122,7 +120,3 @@ def verdict_of(run: Run, other: Run | None = None) -> VerdictView | None:
         [(str(row.verdict), cells_of(row, confidence)) for row in judgement.rows],
         remarks(judgement),
     )
-
-
-def _judged(run: Run, baseline: Path | None) -> Judgement:
-    return judge_run(read_run(run.path), baseline)

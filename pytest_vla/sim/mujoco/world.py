@@ -1,16 +1,17 @@
-"""The physics of one episode: a model from MJCF text, steps, poses, a digest, and snapshots to draw from."""
+"""The physics of one episode: a model from MJCF, steps, poses, a digest, and snapshots to draw from."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.sim.mujoco.renderers import MujocoError, load_mujoco
+from pytest_vla.sim.pose import Pose
 
 SHADOW_MAP_PX = 2048
 
@@ -41,11 +42,11 @@ class MujocoWorld:
         self.model: Any = None
         self.data: Any = None
 
-    def load(self, mjcf: str, textures: Mapping[str, Image] | None = None) -> None:
-        """Compile a scene. Textures are declared in the text as `builtin="flat"` and painted here by name."""
+    def load(self, scene: Any, textures: Mapping[str, Image] | None = None) -> None:
+        """Compile a scene, MJCF text or an `MjSpec`. Textures are declared as flat ones and painted by name."""
         mj = self._mj
         try:
-            self.model = mj.MjModel.from_xml_string(mjcf)
+            self.model = mj.MjModel.from_xml_string(scene) if isinstance(scene, str) else scene.compile()
         except ValueError as error:
             raise MujocoError(f"the scene does not compile: {error}") from error
         # The library's own quality settings cost 30 to 60 times as much for a picture.
@@ -76,6 +77,22 @@ class MujocoWorld:
     def forward(self) -> None:
         """Make what follows from positions true again after they were written."""
         self._mj.mj_forward(self.model, self.data)
+
+    def kinematics(self) -> None:
+        """Make the poses of bodies follow from the joints; unlike `forward`, it leaves no trace in what comes next."""
+        self._mj.mj_kinematics(self.model, self.data)
+
+    def pose(self, body: str) -> Pose:
+        """Where a body is, as of the last `kinematics`."""
+        found = self.data.body(body)
+        x, y, z = found.xpos.tolist()
+        w, *turn = found.xquat.tolist()
+        return Pose((x, y, z), (*turn, w))
+
+    def names(self, kind: Literal["body", "joint"]) -> list[str]:
+        """What the named bodies (but for the ground) or joints are called, in the order of the model."""
+        count, one = (self.model.nbody, self.model.body) if kind == "body" else (self.model.njnt, self.model.joint)
+        return [name for number in range(count) if (name := one(number).name) not in ("", "world")]
 
     def joint(self, name: str) -> int:
         """Where a joint's numbers start in `data.qpos`."""

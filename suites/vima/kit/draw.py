@@ -2,53 +2,32 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeVar
 
-import numpy as np
+from pytest_vla.kit import draw
+from pytest_vla.kit.layout import Spot
 
 from . import placement
 from .partitions import Choices
 from .placement import NoRoom
-from .scene import Look, Spot, Thing
+from .scene import Look, Thing
 
 Item = TypeVar("Item")
 PLACEMENT_TRIES = 20
 
 
 @dataclass
-class Draw:
+class Draw(draw.Draw):
     """All a task may use to make an episode: its random numbers, what its partition allows, and an empty table."""
 
-    rng: np.random.Generator
     choices: Choices
     strict: bool = False
     things: list[Thing] = field(default_factory=list)
 
     # --- choosing -----------------------------------------------------------------------------------------------------
-
-    def one(self, options: Sequence[Item]) -> Item:
-        """One of the options, each as likely as the others."""
-        return options[int(self.rng.integers(len(options)))]
-
-    def some(self, options: Sequence[Item], count: int) -> list[Item]:
-        """Different options in random order."""
-        return [options[int(i)] for i in self.rng.permutation(len(options))[:count]]
-
-    def chance(self, probability: float) -> bool:
-        return float(self.rng.uniform()) < probability
-
-    def weighted(self, options: Sequence[Item], weights: Sequence[float]) -> Item:
-        return options[int(self.rng.choice(len(options), p=weights))]
-
-    def uniform(self, low: float, high: float) -> float:
-        return float(self.rng.uniform(low, high))
-
-    def yaw(self) -> float:
-        return self.uniform(0.0, 2 * math.pi)
 
     def dragged(self, *, not_texture: Iterable[str] = ()) -> Look:
         """A shape that can be picked, in a texture of that role."""

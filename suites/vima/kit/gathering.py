@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pytest_vla.kit.goals import At, KeepDistractorsAway, StagedJudge
+from pytest_vla.kit.layout import distance
+
 from .draw import Draw
-from .judge import At, KeepDistractorsAway, StagedJudge, StayOnTable, distance
 from .prompt import ObjectImage, prompt
-from .scene import Instance, Look, Thing
+from .scene import STAY_ON_TABLE, Instance, Look, Thing
 
 WITHIN_M = 0.125
 WITHIN_BOWL_M = 0.0875
@@ -32,6 +34,6 @@ def gather(draw: Draw, likeness: str, base: Look, alike: list[Look], different: 
         prompt(f"Put all objects with the same {likeness} as {{base_obj}} into it.", base_obj=ObjectImage(base)),
         StagedJudge(
             [At(label, goal, within) for label in labels],
-            rules=[StayOnTable(), KeepDistractorsAway(("distractor",), labels, (goal,), within)],
+            rules=[STAY_ON_TABLE, KeepDistractorsAway(("distractor",), labels, (goal,), within)],
         ),
     )

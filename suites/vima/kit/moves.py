@@ -8,11 +8,12 @@ from functools import cache
 
 import numpy as np
 
+from pytest_vla.kit.goals import At, StagedJudge
+from pytest_vla.kit.layout import Spot
 from pytest_vla.sim.pose import IDENTITY, Pose, Quaternion, yaw_rotation
 
 from ..meshes import collision_parts
-from .judge import At, StagedJudge
-from .scene import WORKSPACE_X_M, WORKSPACE_Y_M, Instance, Look, Spot, TableState
+from .scene import WORKSPACE_X_M, WORKSPACE_Y_M, Instance, Look, TableState
 
 
 @dataclass(frozen=True, slots=True)

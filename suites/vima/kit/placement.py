@@ -13,9 +13,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_vla.kit.draw import Redraw
+from pytest_vla.kit.layout import Spot
+
 from ..meshes import footprint_polygon
 from ..objects import OBJECTS
-from .scene import WORKSPACE_X_M, WORKSPACE_Y_M, Look, Spot, Thing
+from .scene import WORKSPACE_X_M, WORKSPACE_Y_M, Look, Thing
 
 CELL_M = 0.003125
 ROWS = round((WORKSPACE_X_M[1] - WORKSPACE_X_M[0]) / CELL_M)
@@ -26,7 +29,7 @@ _X = WORKSPACE_X_M[0] + (np.arange(ROWS) + 0.5) * CELL_M
 _Y = WORKSPACE_Y_M[0] + (np.arange(COLUMNS) + 0.5) * CELL_M
 
 
-class NoRoom(Exception):
+class NoRoom(Redraw):
     """The table is too full for another object; the episode is drawn again."""
 
 

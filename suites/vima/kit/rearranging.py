@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pytest_vla.kit.goals import FULL_TURN_RAD, At, StagedJudge
+from pytest_vla.kit.layout import Spot, distance
+
 from ..objects import OBJECTS
 from ..textures import TEXTURE_SETS
 from .draw import Draw, looks, other
-from .judge import FULL_TURN_RAD, At, StagedJudge, distance
 from .moves import Move, carry, look_of, next_goal
 from .placement import clear_distance
-from .scene import Instance, Look, Spot, TableState, Thing
+from .scene import Instance, Look, TableState, Thing
 
 WITHIN_M = 0.10
 COUNTS, COUNT_WEIGHTS = (1, 2, 3), (0.4, 0.4, 0.2)

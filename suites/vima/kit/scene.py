@@ -6,19 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_vla.kit.goals import Judge, StayInside
+from pytest_vla.kit.layout import Spot
 from pytest_vla.sim.pose import Pose, Vector, yaw_rotation
 
 from ..objects import OBJECTS
 
 if TYPE_CHECKING:
-    from .judge import Judge
     from .prompt import PromptSpec
 
 WORKSPACE_X_M = (0.25, 0.75)
 WORKSPACE_Y_M = (-0.5, 0.5)
+STAY_ON_TABLE = StayInside(WORKSPACE_X_M, WORKSPACE_Y_M)
 UNSCALED: Vector = (1.0, 1.0, 1.0)
 
-Spot = tuple[float, float]
 TableState = Mapping[str, Pose]
 """Where every thing is, by label."""
 
@@ -66,8 +67,3 @@ class Instance:
     things: tuple[Thing, ...]
     prompt: PromptSpec
     judge: Judge
-
-
-def inside_workspace(pose: Pose) -> bool:
-    x, y, _ = pose.position
-    return WORKSPACE_X_M[0] <= x <= WORKSPACE_X_M[1] and WORKSPACE_Y_M[0] <= y <= WORKSPACE_Y_M[1]

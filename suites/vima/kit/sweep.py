@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_vla.kit.goals import ALMOST, Verdict, Ways
+from pytest_vla.kit.layout import Spot, distance
 from pytest_vla.sim.pose import Pose
 
-from .judge import Verdict, distance
 from .moves import Move
-from .scene import WORKSPACE_X_M, WORKSPACE_Y_M, Instance, Spot, TableState, inside_workspace
+from .scene import STAY_ON_TABLE, WORKSPACE_X_M, WORKSPACE_Y_M, Instance, TableState
 
 SAMPLE_OFFSETS_M = (-0.015, 0.005)  # of the protocol: a block is looked at in 8 points, not quite around its centre
 SAMPLES_M = tuple(product(SAMPLE_OFFSETS_M, repeat=3))
@@ -65,13 +66,10 @@ class SweepJudge:
         self.targets, self.others = tuple(targets), tuple(others)
         self.number, self.zone, self.line = number, zone, line
         self._touched = ""
-        self._first_gaps: dict[str, float] = {}
-
-    @property
-    def watched(self) -> tuple[str, ...]:
-        return self.targets
+        self._ways = Ways()
 
     def watch(self, state: TableState) -> None:
+        """Look at the targets at any moment of a motion: what happens on the way counts here."""
         if not self._touched:
             for label in self.targets:
                 pose = state[label]
@@ -87,7 +85,7 @@ class SweepJudge:
             return Verdict(failure="a block of the other texture was swept in")
         if len(inside) > self.number:
             return Verdict(failure=f"{len(inside)} blocks were swept in, {self.number} were asked for")
-        left = next((label for label in (*self.targets, *self.others) if not inside_workspace(state[label])), None)
+        left = next((label for label in (*self.targets, *self.others) if not STAY_ON_TABLE.holds(state[label])), None)
         if left:
             return Verdict(failure=f"{left} left the workspace")
         return Verdict(success=len(inside) == self.number)
@@ -98,13 +96,12 @@ class SweepJudge:
     def progress(self, state: TableState) -> float:
         """Blocks that are in, plus how near the next ones have come, out of the number asked for."""
         inside = self.inside(state)
-        gaps = []
+        ways = []
         for label in self.targets:
-            gap = self._gap(state[label])
-            first = self._first_gaps.setdefault(label, max(gap, 1e-9))
+            made = self._ways.made(label, self._gap(state[label]))
             if label not in inside:
-                gaps.append(0.9 * min(max(1 - gap / first, 0.0), 1.0))
-        best = sorted(gaps, reverse=True)[: max(self.number - len(inside), 0)]
+                ways.append(ALMOST * made)
+        best = sorted(ways, reverse=True)[: max(self.number - len(inside), 0)]
         return min((len(inside) + sum(best)) / self.number, 1.0)
 
     def _gap(self, pose: Pose) -> float:

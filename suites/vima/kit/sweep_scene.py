@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pytest_vla.kit.layout import Spot
+
 from .draw import Draw
 from .placement import NoRoom
 from .prompt import ObjectImage, prompt
-from .scene import WORKSPACE_X_M, Instance, Look, Spot, Thing
+from .scene import WORKSPACE_X_M, Instance, Look, Thing
 from .sweep import Area, SweepJudge
 
 ORIGINS = ((0.57, -0.22), (0.58, 0.03))

@@ -6,9 +6,11 @@ from functools import cache
 
 import numpy as np
 
+from pytest_vla.sim.meshes.mesh import Mesh
+from pytest_vla.sim.meshes.polygons import Points, convex_hull
+from pytest_vla.sim.meshes.solids import TEXTURE_REPEAT_M
+
 from .bodies import BAR_M, Body, build, line_mesh, three_sided_mesh
-from .polygons import Points, convex_hull
-from .solids import TEXTURE_REPEAT_M, Mesh
 
 __all__ = [
     "BAR_M",

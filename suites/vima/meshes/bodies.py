@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pytest_vla.sim.meshes.hulls import box_points, outline_bars, prism_points, ring_wedges
+from pytest_vla.sim.meshes.mesh import Mesh
+from pytest_vla.sim.meshes.polygons import Points
+from pytest_vla.sim.meshes.solids import box, lathe, merge, prism, tray
+
 from ..objects import OBJECTS
-from .hulls import box_points, outline_bars, prism_points, ring_wedges
 from .outlines import centred_rectangle, circle, outline, regular, shifted
-from .polygons import Points
-from .solids import Mesh, box, lathe, merge, prism, tray
 
 BAR_M = 0.04
 """Width of the bars of square, line and three-sided rectangle; the sweep tasks test against the same width."""
@@ -78,16 +80,8 @@ def _flat(name: str) -> Body:
     return Body(mesh, (prism_points(shape.outer, -half, half),))
 
 
-def _ring() -> Body:
-    """A washer with rounded-off rims; its top stays flat so that things can stand on it."""
-    return _washer("ring", hole_radius_m=0.024, chamfer_m=0.007)
-
-
-def _disk() -> Body:
-    return _washer("disk", hole_radius_m=0.018, chamfer_m=0.001)
-
-
 def _washer(name: str, hole_radius_m: float, chamfer_m: float) -> Body:
+    """A ring with rounded-off rims; its top stays flat so that things can stand on it."""
     outer, inner, half, cut = _size(name)[0] / 2, hole_radius_m, OBJECTS[name].height_m / 2, chamfer_m
     section = [
         (inner + cut, -half),
@@ -184,28 +178,12 @@ def _pallet() -> Body:
     return Body(merge(deck + runners), (block,))
 
 
-def _frame() -> Body:
-    return _square_outline("frame", bar_m=0.0085)
-
-
-def _square() -> Body:
-    return _square_outline("square", bar_m=BAR_M)
-
-
 def _square_outline(name: str, bar_m: float) -> Body:
     size_x, size_y = _size(name)
     half = OBJECTS[name].height_m / 2
     hole = centred_rectangle(size_x - 2 * bar_m, size_y - 2 * bar_m)
     mesh = prism(centred_rectangle(size_x, size_y), (hole,), bottom_m=-half, top_m=half)
     return Body(mesh, outline_bars(size_x, size_y, bar_m, -half, half))
-
-
-def _three_sided() -> Body:
-    return Body(three_sided_mesh(*_size("three-sided rectangle")), ())
-
-
-def _line() -> Body:
-    return Body(line_mesh(_size("line")[0]), ())
 
 
 def _stand() -> Body:
@@ -219,15 +197,15 @@ def _stand() -> Body:
 
 
 _SPECIAL: dict[str, Callable[[], Body]] = {
-    "ring": _ring,
-    "disk": _disk,
+    "ring": lambda: _washer("ring", hole_radius_m=0.024, chamfer_m=0.007),
+    "disk": lambda: _washer("disk", hole_radius_m=0.018, chamfer_m=0.001),
     "bowl": _bowl,
     "pan": _pan,
     "container": _container,
     "pallet": _pallet,
-    "frame": _frame,
-    "square": _square,
-    "three-sided rectangle": _three_sided,
-    "line": _line,
+    "frame": lambda: _square_outline("frame", bar_m=0.0085),
+    "square": lambda: _square_outline("square", bar_m=BAR_M),
+    "three-sided rectangle": lambda: Body(three_sided_mesh(*_size("three-sided rectangle")), ()),
+    "line": lambda: Body(line_mesh(_size("line")[0]), ()),
     "stand": _stand,
 }

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from .polygons import Points
+from pytest_vla.sim.meshes.polygons import Points
 
 _CURVE_POINTS = 40
+_POLYGONS: dict[str, list[list[list[float]]]] = json.loads(
+    (Path(__file__).parents[1] / "data" / "outlines.json").read_text(encoding="utf-8")
+)
+"""Outlines with straight edges: the outer corners, then those of each hole, in any unit."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,7 @@ class Outline:
 
 def outline(name: str, size_x_m: float, size_y_m: float) -> Outline:
     """The named shape, stretched to fill exactly the given size."""
-    drawing = _DRAWINGS[name]()
+    drawing = _CURVED[name]() if name in _CURVED else _polygon(name)
     low, high = drawing.outer.min(axis=0), drawing.outer.max(axis=0)
     scale = np.array([size_x_m, size_y_m]) / (high - low)
     middle = (low + high) / 2
@@ -54,18 +60,9 @@ def _arc(
     return np.column_stack([centre[0] + radii[0] * np.cos(angles), centre[1] + radii[1] * np.sin(angles)])
 
 
-# Letters: coordinates in mm, origin at the lower left corner of the letter.
-
-
-def _letter_a() -> Outline:
-    outer = [(0, 0), (20, 0), (27, 20), (65, 20), (72, 0), (92, 0), (57, 100), (35, 100)]
-    hole = [(33, 37), (59, 37), (46, 74)]
-    return Outline(np.array(outer, float), (np.array(hole, float),))
-
-
-def _letter_e() -> Outline:
-    outer = [(0, 0), (60, 0), (60, 19), (20, 19), (20, 41), (52, 41), (52, 59), (20, 59), (20, 81), (60, 81), (60, 100)]
-    return Outline(np.array([*outer, (0, 100)], float))
+def _polygon(name: str) -> Outline:
+    outer, *holes = (np.array(corners, float) for corners in _POLYGONS[name])
+    return Outline(outer, tuple(holes))
 
 
 def _letter_g() -> Outline:
@@ -76,58 +73,11 @@ def _letter_g() -> Outline:
     return Outline(np.concatenate([outside, np.array(spur, float), inside]))
 
 
-def _letter_m() -> Outline:
-    left = [(0, 0), (19, 0), (19, 60), (38, 20), (54, 20), (73, 60), (73, 0), (92, 0)]
-    top = [(92, 100), (72, 100), (46, 50), (20, 100), (0, 100)]
-    return Outline(np.array(left + top, float))
-
-
 def _letter_r() -> Outline:
     legs = [(0, 0), (19, 0), (19, 40), (28, 40), (49, 0), (72, 0), (51, 43.2)]
     bowl = _arc((43, 71), (29, 29), -65, 90, 14)
     hole = np.concatenate([[(19, 58)], _arc((41, 71), (13, 13), -90, 90, 11), [(19, 84)]])
     return Outline(np.concatenate([np.array(legs, float), bowl, [(0, 100)]]), (hole,))
-
-
-def _letter_t() -> Outline:
-    return Outline(np.array([(38, 0), (70, 0), (70, 76), (108, 76), (108, 108), (0, 108), (0, 76), (38, 76)], float))
-
-
-def _letter_v() -> Outline:
-    return Outline(np.array([(31, 0), (53, 0), (84, 100), (62, 100), (42, 30), (22, 100), (0, 100)], float))
-
-
-# Other shapes: any unit, because the outline is fitted to the object's size.
-
-
-def _block() -> Outline:
-    return Outline(centred_rectangle(1, 1))
-
-
-def _cross() -> Outline:
-    corners = [
-        (1, -2),
-        (1, -1),
-        (2, -1),
-        (2, 1),
-        (1, 1),
-        (1, 2),
-        (-1, 2),
-        (-1, 1),
-        (-2, 1),
-        (-2, -1),
-        (-1, -1),
-        (-1, -2),
-    ]
-    return Outline(np.array(corners, float))
-
-
-def _diamond() -> Outline:
-    return Outline(regular(4, 0))
-
-
-def _triangle() -> Outline:
-    return Outline(np.array([(0, -1), (1, 1), (-1, 1)], float))
 
 
 def _flower() -> Outline:
@@ -146,47 +96,19 @@ def _heart() -> Outline:
     return Outline(np.column_stack([x, y]))
 
 
-def _hexagon() -> Outline:
-    return Outline(regular(6, 90))
-
-
-def _pentagon() -> Outline:
-    return Outline(regular(5, -90))
-
-
-def _l_shape() -> Outline:
-    return Outline(np.array([(0, 0), (3, 0), (3, 1), (1, 1), (1, 3), (0, 3)], float))
-
-
-def _round() -> Outline:
-    return Outline(circle(1))
-
-
 def _star() -> Outline:
     tips, notches = regular(5, 0), regular(5, 36, 0.46)
     return Outline(np.stack([tips, notches], axis=1).reshape(-1, 2))
 
 
-_DRAWINGS: dict[str, Callable[[], Outline]] = {
-    "letter A": _letter_a,
-    "letter E": _letter_e,
+_CURVED: dict[str, Callable[[], Outline]] = {
     "letter G": _letter_g,
-    "letter M": _letter_m,
     "letter R": _letter_r,
-    "letter T": _letter_t,
-    "letter V": _letter_v,
-    "block": _block,
-    "shorter block": _block,
-    "small block": _block,
-    "line": _block,
-    "cross": _cross,
-    "diamond": _diamond,
-    "triangle": _triangle,
+    "diamond": lambda: Outline(regular(4, 0)),
     "flower": _flower,
     "heart": _heart,
-    "hexagon": _hexagon,
-    "pentagon": _pentagon,
-    "L-shaped block": _l_shape,
-    "round": _round,
+    "hexagon": lambda: Outline(regular(6, 90)),
+    "pentagon": lambda: Outline(regular(5, -90)),
+    "round": lambda: Outline(circle(1)),
     "star": _star,
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from pytest_vla.kit.goals import At, StagedJudge
+
 from ..kit.draw import Draw, looks
-from ..kit.judge import At, StagedJudge
 from ..kit.partitions import held_out_task
 from ..kit.prompt import ObjectImage, SceneImage, prompt
 from ..kit.scene import Instance, Thing

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pytest_vla.kit.goals import At, StagedJudge
+
 from ..kit.draw import Draw, other
-from ..kit.judge import At, StagedJudge
 from ..kit.partitions import all_levels
 from ..kit.prompt import SceneImage, prompt
 from ..kit.scene import Instance, Look, Thing

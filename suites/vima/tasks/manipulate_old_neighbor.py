@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pytest_vla.kit.goals import At, InThisOrder, KeepDistractorsAway, StagedJudge
+
 from ..kit.draw import Draw, looks
-from ..kit.judge import At, InThisOrder, KeepDistractorsAway, StagedJudge, StayOnTable
 from ..kit.partitions import all_levels
 from ..kit.prompt import ObjectImage, prompt
-from ..kit.scene import Instance
+from ..kit.scene import STAY_ON_TABLE, Instance
 from ..kit.task import task
 
 WITHIN_M = 0.10
@@ -46,7 +47,7 @@ def manipulate_old_neighbor(draw: Draw) -> Instance:
         StagedJudge(
             [At(dragged.label, BASE_SPOT, WITHIN_M), At(neighbour.label, BASE_SPOT, WITHIN_M)],
             rules=[
-                StayOnTable(),
+                STAY_ON_TABLE,
                 InThisOrder(),
                 KeepDistractorsAway(others, (dragged.label, neighbour.label), (BASE_SPOT,), WITHIN_M),
             ],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pytest_vla.kit.goals import At, KeepDistractorsAway, StagedJudge
+
 from ..kit.draw import Draw
-from ..kit.judge import At, KeepDistractorsAway, StagedJudge, StayOnTable
 from ..kit.novelty import NOUNS, draw_adjective, draw_compared, draw_others, gray
 from ..kit.partitions import held_out_task
 from ..kit.prompt import prompt
-from ..kit.scene import Instance
+from ..kit.scene import STAY_ON_TABLE, Instance
 from ..kit.task import task
 
 WITHIN_M = 0.10
@@ -42,6 +43,6 @@ def novel_adj_and_noun(draw: Draw) -> Instance:
         ),
         StagedJudge(
             [At("dragged", goal, WITHIN_M)],
-            rules=[StayOnTable(), KeepDistractorsAway(("contrast", *others), ("dragged",), (goal,), WITHIN_M)],
+            rules=[STAY_ON_TABLE, KeepDistractorsAway(("contrast", *others), ("dragged",), (goal,), WITHIN_M)],
         ),
     )

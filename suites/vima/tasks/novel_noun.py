@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pytest_vla.kit.goals import At, KeepDistractorsAway, StagedJudge
+
 from ..kit.draw import Draw, looks, other
-from ..kit.judge import At, KeepDistractorsAway, StagedJudge, StayOnTable
 from ..kit.novelty import NOUNS, gray
 from ..kit.partitions import all_levels
 from ..kit.prompt import prompt
-from ..kit.scene import Instance
+from ..kit.scene import STAY_ON_TABLE, Instance
 from ..kit.task import task
 
 WITHIN_M = 0.10
@@ -34,6 +35,6 @@ def novel_noun(draw: Draw) -> Instance:
         ),
         StagedJudge(
             [At("dragged", goal, WITHIN_M)],
-            rules=[StayOnTable(), KeepDistractorsAway(("distractor",), ("dragged",), (goal,), WITHIN_M)],
+            rules=[STAY_ON_TABLE, KeepDistractorsAway(("distractor",), ("dragged",), (goal,), WITHIN_M)],
         ),
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pytest_vla.kit.goals import At, NoSkipping, StagedJudge
+
 from ..kit.draw import Draw
-from ..kit.judge import At, NoSkipping, StagedJudge, StayOnTable
 from ..kit.partitions import all_levels
 from ..kit.prompt import ObjectImage, prompt
-from ..kit.scene import Instance, Look
+from ..kit.scene import STAY_ON_TABLE, Instance, Look
 from ..kit.task import task
 
 WITHIN_M = 0.05
@@ -35,6 +36,6 @@ def pick_in_order_then_restore(draw: Draw) -> Instance:
         ),
         StagedJudge(
             *([At("dragged", base.spot, WITHIN_M)] for base in (first, second, own)),
-            rules=[StayOnTable(), NoSkipping((first.spot, second.spot), WITHIN_M)],
+            rules=[STAY_ON_TABLE, NoSkipping((first.spot, second.spot), WITHIN_M)],
         ),
     )

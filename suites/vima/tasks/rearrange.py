@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pytest_vla.kit.goals import KeepDistractorsAway, Rule, StagedJudge
+
 from ..kit import rearranging
 from ..kit.draw import Draw
-from ..kit.judge import KeepDistractorsAway, Rule, StagedJudge, StayOnTable
 from ..kit.partitions import all_levels
 from ..kit.prompt import SceneImage, prompt
 from ..kit.rearranging import WITHIN_M
-from ..kit.scene import Instance
+from ..kit.scene import STAY_ON_TABLE, Instance
 from ..kit.task import task
 
 
@@ -16,7 +17,7 @@ from ..kit.task import task
 def rearrange(draw: Draw) -> Instance:
     """Bring one to three objects to the places of a shown scene; what lies on a place must go."""
     table = rearranging.arrange(draw)
-    rules: list[Rule] = [StayOnTable()]
+    rules: list[Rule] = [STAY_ON_TABLE]
     if table.distractor:
         away = KeepDistractorsAway((table.distractor.label,), table.labels, table.target_spots, WITHIN_M, after_stage=1)
         rules.append(away)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+from pytest_vla.kit.goals import At, KeepDistractorsAway, StagedJudge
+
 from ..kit.draw import Draw
-from ..kit.judge import At, KeepDistractorsAway, StagedJudge, StayOnTable
 from ..kit.partitions import SEEN_TURNABLE, all_levels
 from ..kit.prompt import ObjectImage, prompt
-from ..kit.scene import Instance
+from ..kit.scene import STAY_ON_TABLE, Instance
 from ..kit.task import task
 
 WITHIN_M = 0.10
@@ -32,7 +33,7 @@ def rotate(draw: Draw) -> Instance:
         StagedJudge(
             [At("dragged", start.spot, WITHIN_M, yaw=start.yaw - math.radians(angle), check_yaw=True)],
             rules=[
-                StayOnTable(),
+                STAY_ON_TABLE,
                 KeepDistractorsAway(("distractor",), ("dragged",), (start.spot,), WITHIN_M, same_turn=True),
             ],
         ),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pytest_vla.kit.goals import At, KeepDistractorsAway, StagedJudge
+
 from ..kit.draw import Draw, looks, other
-from ..kit.judge import At, KeepDistractorsAway, StagedJudge, StayOnTable
 from ..kit.partitions import all_levels
 from ..kit.prompt import SceneImage, prompt
-from ..kit.scene import Instance, Look
+from ..kit.scene import STAY_ON_TABLE, Instance, Look
 from ..kit.task import task
 
 WITHIN_M = 0.10
@@ -29,7 +30,7 @@ def scene_understanding(draw: Draw) -> Instance:
         prompt(f"Put the {dragged.texture} object in {{scene}} into the {base.texture} object.", scene=scene),
         StagedJudge(
             [At("dragged", goal, WITHIN_M)],
-            rules=[StayOnTable(), KeepDistractorsAway(("distractor",), ("dragged",), (goal,), WITHIN_M)],
+            rules=[STAY_ON_TABLE, KeepDistractorsAway(("distractor",), ("dragged",), (goal,), WITHIN_M)],
         ),
     )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+from pytest_vla.kit.goals import At, KeepDistractorsAway, StagedJudge
+
 from ..kit.draw import Draw
-from ..kit.judge import At, KeepDistractorsAway, StagedJudge, StayOnTable
 from ..kit.partitions import SEEN_TURNABLE, all_levels
 from ..kit.prompt import SceneImage, prompt
-from ..kit.scene import Instance, Look, Thing
+from ..kit.scene import STAY_ON_TABLE, Instance, Look, Thing
 from ..kit.task import task
 
 WITHIN_M = 0.05
@@ -48,7 +49,7 @@ def twist(draw: Draw) -> Instance:
         StagedJudge(
             [At(t.label, t.spot, WITHIN_M, yaw=t.yaw - angle, check_yaw=True) for t in targets],
             rules=[
-                StayOnTable(),
+                STAY_ON_TABLE,
                 KeepDistractorsAway(
                     others,
                     tuple(target.label for target in targets),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pytest_vla.kit.goals import At, KeepDistractorsAway, StagedJudge
+
 from ..kit.draw import Draw, looks
-from ..kit.judge import At, KeepDistractorsAway, StagedJudge, StayOnTable
 from ..kit.partitions import all_levels
 from ..kit.prompt import ObjectImage, prompt
-from ..kit.scene import Instance
+from ..kit.scene import STAY_ON_TABLE, Instance
 from ..kit.task import task
 
 WITHIN_M = 0.10
@@ -34,6 +35,6 @@ def visual_manipulation(draw: Draw) -> Instance:
         ),
         StagedJudge(
             [At("dragged", goal, WITHIN_M)],
-            rules=[StayOnTable(), KeepDistractorsAway(("distractor",), ("dragged",), (goal,), WITHIN_M)],
+            rules=[STAY_ON_TABLE, KeepDistractorsAway(("distractor",), ("dragged",), (goal,), WITHIN_M)],
         ),
     )

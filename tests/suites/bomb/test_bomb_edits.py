@@ -6,9 +6,11 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from pytest_vla.suites.bomb.edits import NEUTRAL, CameraEdit, ImageEdit, LightEdit, SceneEdits
+from pytest_vla.suites.bomb.edits import NEUTRAL, ImageEdit, SceneEdits
 from pytest_vla.suites.bomb.layout import blocks
 from pytest_vla.suites.bomb.scene import Stone
+
+from pytest_vla.kit.edits import CameraEdit, LightEdit
 
 LOOKS = {
     "camera yaw": replace(NEUTRAL, front=CameraEdit(yaw_deg=3)),

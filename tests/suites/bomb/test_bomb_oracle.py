@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from pytest_vla.suites.bomb.axes import axes
 from pytest_vla.suites.bomb.edits import NEUTRAL
 from pytest_vla.suites.bomb.partitions import PARTITIONS
 from pytest_vla.suites.bomb.tasks import TASKS
@@ -13,6 +12,7 @@ from pytest_vla.suites.bomb.tasks import TASKS
 from pytest_vla.perturb import AXES, MAX_LEVEL
 from pytest_vla.policies.builtin import NoopPolicy
 from pytest_vla.rollout import rollout
+from pytest_vla.suite import get_suite
 
 ENDS = {
     "small": replace(NEUTRAL, scale=0.8),
@@ -25,8 +25,8 @@ ENDS = {
     "starts far": replace(NEUTRAL, tip_start_m=(0.2, 0.14, 0.12)),
 }
 
-FELT = [name for name in axes() if AXES[name].group in ("layout", "object", "robot")]
-SEEN_OR_READ = [name for name in axes() if name not in FELT]
+FELT = [name for name in get_suite("bomb").axes() if AXES[name].group in ("layout", "object", "robot")]
+SEEN_OR_READ = [name for name in get_suite("bomb").axes() if name not in FELT]
 
 
 @pytest.fixture(scope="module")

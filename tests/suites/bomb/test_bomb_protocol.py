@@ -8,8 +8,8 @@ import sys
 
 import numpy as np
 import pytest
-from pytest_vla.suites.bomb.judge import Verdict
 
+from pytest_vla.kit.goals import Verdict
 from pytest_vla.policies.base import Policy
 from pytest_vla.rollout import rollout
 from pytest_vla.suite import Termination

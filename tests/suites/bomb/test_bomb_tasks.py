@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pytest_vla.suites.bomb.board import CLEARANCE_M, PITCH_M, POSITIONS, distance, spot_of
+from pytest_vla.suites.bomb.board import CLEARANCE_M, PITCH_M, POSITIONS, spot_of
 from pytest_vla.suites.bomb.layout import blocks, extra_stones, shift_stones, still_nearest
 from pytest_vla.suites.bomb.partitions import GROUPS, PARTITIONS, draw_edits
 from pytest_vla.suites.bomb.scene import Put, Remove
 from pytest_vla.suites.bomb.tasks import TASKS
 
+from pytest_vla.kit.layout import distance
 from pytest_vla.suite import get_suite
 
 EPISODES = range(60)

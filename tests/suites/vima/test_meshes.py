@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pytest_vla.suites.vima import meshes
-from pytest_vla.suites.vima.meshes.polygons import convex_hull, signed_area, triangulate
 from pytest_vla.suites.vima.objects import OBJECTS
+
+from pytest_vla.sim.meshes.polygons import convex_hull, signed_area, triangulate
 
 # Sizes that are known better than to the camera pixel of the measurement.
 EXACT_SIZE_M = {"block": (0.07, 0.07), "shorter block": (0.07, 0.07), "small block": (0.03, 0.03), "line": (0.25, 0.04)}

@@ -5,11 +5,11 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pytest_vla.suites.vima.kit.judge import At, KeepDistractorsAway, StagedJudge, turn_between
 from pytest_vla.suites.vima.kit.sweep import SweepJudge
 from pytest_vla.suites.vima.tasks import TASKS
 
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.kit.goals import At, KeepDistractorsAway, StagedJudge, turn_between
 from pytest_vla.sim.pose import Pose, yaw_rotation
 
 STAGED = [name for name, task in TASKS.items() if task.tool == "suction"]

@@ -6,7 +6,7 @@ from pytest_vla.suites.vima.edits import CameraEdit, SceneEdits
 from pytest_vla.suites.vima.kit.scene import Look, Thing
 from pytest_vla.suites.vima.world import Tabletop
 
-from pytest_vla.sim.bullet import Light
+from pytest_vla.kit.edits import LightEdit
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_neutral_edits_change_no_bit_and_no_edit_outlives_its_episode(env, suite
     key = suite.episode("visual_manipulation", "train", 2)
     image, digest = observe(env, key)
     assert np.array_equal(observe(env, key, SceneEdits())[0], image)
-    observe(env, key, SceneEdits(camera=CameraEdit(yaw_deg=20), mass=3.0, light=Light(ambient=0.1)))
+    observe(env, key, SceneEdits(camera=CameraEdit(yaw_deg=20), mass=3.0, light=LightEdit(brightness=0.2)))
     again, digest_again = observe(env, key)
     assert np.array_equal(again, image)
     assert digest_again == digest
@@ -75,8 +75,8 @@ def test_neutral_edits_change_no_bit_and_no_edit_outlives_its_episode(env, suite
         SceneEdits(camera=CameraEdit(pitch_deg=4)),
         SceneEdits(camera=CameraEdit(shift_m=(0.02, 0.0, 0.0))),
         SceneEdits(camera=CameraEdit(zoom=0.9)),
-        SceneEdits(light=Light(ambient=0.2)),
-        SceneEdits(light=Light(direction=(50.0, -30.0, 20.0))),
+        SceneEdits(light=LightEdit(brightness=0.4)),
+        SceneEdits(light=LightEdit(azimuth_deg=180)),
         SceneEdits(table_colour=(0.5, 0.3, 0.1)),
         SceneEdits(table_texture="wooden"),
         SceneEdits(object_textures={"dragged": "tiger"}),

@@ -1,0 +1,248 @@
+"""The gate inside a pytest session: what it arranges, stops early, and says at the end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_vla.episode import EpisodeKey
+from pytest_vla.gate.baseline import read_baseline
+from pytest_vla.gate.comparisons import Scope, check_versions, compare, group_of, versions_of
+from pytest_vla.gate.evidence import GateError, Verdict
+from pytest_vla.gate.judge import Judgement, gather, judge
+from pytest_vla.gate.rules import By, Group, Rules, check_rules, read_rules
+from pytest_vla.gate.schedule import in_shard, interleaved, make_scope, read_shard
+from pytest_vla.options import Settings
+from pytest_vla.run import Plan, Record, Run, Table
+from pytest_vla.run.table import TableBuilder
+from pytest_vla.suite import get_suite, suite_names
+
+FLAGS_FOLDER = "decided"
+BUDGET = "budget"
+
+# What the controller tells its workers.
+STOP_FOLDER = "vla_stop_folder"
+BASELINE_VERSIONS = "vla_baseline_versions"
+
+
+def register_gate(config: pytest.Config, settings: Settings) -> GateHooks | None:
+    """Add the hooks below where they have something to do; rules or a baseline that cannot be used end the run here.
+
+    Where syrupy is active its snapshots get our two kinds as well.
+    """
+    if config.pluginmanager.hasplugin("syrupy"):
+        config.pluginmanager.import_plugin("pytest_vla.gate.snapshots")
+    if not (settings.gate.gating or settings.run.shard) or config.option.help:
+        return None
+    try:
+        hooks = GateHooks(config, settings)
+    except GateError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.pluginmanager.register(hooks, "vla-gate")
+    return hooks
+
+
+def rules_of(settings: Settings) -> Rules:
+    """The rules of this invocation; options that contradict each other are an error."""
+    read_shard(settings.run.shard)
+    if settings.gate.max_episodes is not None and not settings.gate.early_stop:
+        raise GateError("--vla-max-episodes shares out episodes between undecided comparisons: add --vla-early-stop")
+    return read_rules(settings.gate.gate_table)
+
+
+class StopFlags:
+    """A folder in which the controller leaves a note per decided comparison; a worker looks before each episode."""
+
+    def __init__(self, folder: Path, by: By) -> None:
+        self.folder, self.by = folder, by
+
+    def reason(self, key: EpisodeKey) -> tuple[str, str] | None:
+        """Why this episode is not needed any more, as `Unrun` has it; or None."""
+        for why, name in (("budget", BUDGET), ("decided", _file_name(group_of(key.cell, self.by)))):
+            try:
+                return why, (self.folder / name).read_text(encoding="utf-8")
+            except FileNotFoundError:
+                continue
+        return None
+
+    def clear(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for path in self.folder.iterdir():
+            path.unlink()
+
+    def raise_flag(self, group: Group | None, reason: str) -> None:
+        """Complete or absent: a worker must not read half a reason."""
+        path = self.folder / (BUDGET if group is None else _file_name(group))
+        draft = path.with_suffix(".draft")
+        draft.write_text(reason, encoding="utf-8")
+        draft.replace(path)
+
+
+class GateSession:
+    """The controller's gate: made before the first episode (bad input ends the run there), fed with every result."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.rules = rules_of(settings)
+        baseline = settings.gate.baseline
+        self.baseline = read_baseline(baseline) if baseline is not None else None
+        if self.baseline is None and not self.rules.success:
+            raise GateError(
+                "nothing to judge by: add --vla-baseline=RUN, or thresholds such as "
+                '[tool.pytest_vla.gate.success] "suite/task" = 0.8 in pyproject.toml'
+            )
+        self.scope = Scope(first=settings.run.first_episode, early_stop=settings.gate.early_stop)
+        self.flags: StopFlags | None = None
+        self.judgement: Judgement | None = None
+        self.decided: dict[Group, Verdict] = {}
+        self._results: dict[Group, TableBuilder] = defaultdict(TableBuilder)
+        self._old: dict[Group, Table] = {}
+        self._count = 0
+
+    def baseline_versions(self) -> dict[str, str]:
+        """The version of each suite the baseline was made with."""
+        return versions_of(self.baseline) if self.baseline is not None else {}
+
+    def open(self, folder: Path) -> StopFlags:
+        """Keep the notes on what is decided in a folder next to the run file."""
+        self.flags = StopFlags(folder / FLAGS_FOLDER, self.rules.by)
+        self.flags.clear()
+        return self.flags
+
+    def begin(self, scope: Mapping[str, Any], done: Iterable[Record] = ()) -> None:
+        """Take the scope that a worker reports, and what a resumed run has already."""
+        self.scope = Scope.from_dict(scope)
+        for record in done:
+            self.add(record)
+
+    def add(self, record: Record) -> None:
+        """Under early stopping: see whether this result decides its comparison, or spends what may be run."""
+        if self.flags is None or record.key.repeat:
+            return
+        group = group_of(record.cell, self.rules.by)
+        self._count += 1
+        self._results[group].add(record, self._count)
+        verdict, used = self._decided(group) if group not in self.decided else (None, 0)
+        if verdict is not None:
+            self.decided[group] = verdict
+            self.flags.raise_flag(group, f"decided: {verdict} after {used} episodes")
+        if self._count == self.settings.gate.max_episodes:
+            self.flags.raise_flag(None, f"{self._count} episodes were run, as many as --vla-max-episodes allows")
+
+    def judge(self, run: Run) -> Judgement | None:
+        """The verdict on all results; None where nothing was run."""
+        if len(run):
+            self.judgement = judge(
+                run.table,
+                self.rules,
+                self.scope,
+                self.baseline,
+                self.settings.run.max_errors,
+                objections=run.objections,
+                complete=run.completeness(gated=True),
+            )
+        return self.judgement
+
+    def _decided(self, group: Group) -> tuple[Verdict | None, int]:
+        """The verdict once every comparison of the group has stopped, or one of them has failed; and after how many."""
+        cells = {name: count for name, count in self.scope.cells.items() if group_of(name, self.rules.by) == group}
+        scope = Scope(cells, self.scope.first, self.scope.comparisons, early_stop=True)
+        comparisons = compare(self._results[group].table(), self.rules, scope, self._baseline_of(group))
+        evidence = [gather(comparison, self.rules, scope.comparisons, True) for comparison in comparisons]
+        stops = [item.stopped for item in evidence]
+        used = max((item.used for item in evidence if item.stopped), default=0)
+        if Verdict.FAIL in stops:
+            return Verdict.FAIL, used
+        return (Verdict.PASS, used) if stops and None not in stops else (None, used)
+
+    def _baseline_of(self, group: Group) -> Table | None:
+        if self.baseline is not None and group not in self._old:
+            self._old[group] = self.baseline.of_cells(lambda cell: group_of(cell, self.rules.by) == group)
+        return self._old.get(group)
+
+
+class GateHooks:
+    """Hooks of the controller and of the workers; with `-n0` one process is both."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        self.config, self.settings = config, settings
+        self.rules = rules_of(settings)
+        told: dict[str, Any] = getattr(config, "workerinput", {})
+        self.is_worker = bool(told)
+        self.session = GateSession(settings) if settings.gate.gating and not self.is_worker else None
+        self.versions = self.session.baseline_versions() if self.session else told.get(BASELINE_VERSIONS, {})
+        self.flags = StopFlags(Path(told[STOP_FOLDER]), self.rules.by) if STOP_FOLDER in told else None
+
+    # --- every process -----------------------------------------------------------------------------------------------
+
+    def arrange(self, keys: list[EpisodeKey]) -> list[int]:
+        """The places of the episodes that this shard runs, in the order a gate wants them."""
+        if self.settings.gate.gating:
+            used = {key.suite for key in keys} | {pattern.split("/")[0] for pattern, _ in self.rules.success}
+            suites = [get_suite(name) for name in sorted(used & set(suite_names()))]
+            check_rules(self.rules, [(suite.name, *names) for suite in suites for names in suite.cells()])
+            check_versions(self.versions, {key.suite: key.version for key in keys})
+        early_stop = self.settings.gate.early_stop
+        shard = in_shard(keys, read_shard(self.settings.run.shard), early_stop, self.rules.by)
+        places = [place for place, mine in enumerate(shard) if mine]
+        return [places[place] for place in interleaved([keys[place] for place in places])] if early_stop else places
+
+    def scope(self, plan: Plan) -> dict[str, Any] | None:
+        """What the gate of this run is about, for the controller."""
+        gate, first = self.settings.gate, self.settings.run.first_episode
+        if not gate.gating:
+            return None
+        has_baseline = gate.baseline is not None
+        return make_scope(plan.part, plan.whole, self.rules, has_baseline, first, gate.early_stop).to_dict()
+
+    # --- the controller ----------------------------------------------------------------------------------------------
+
+    def attend(self, folder: Path) -> GateSession | None:
+        """Watch the run in this folder."""
+        if self.session is not None and self.settings.gate.early_stop:
+            self.flags = self.session.open(folder)
+        return self.session
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """The verdict table, and what GitHub wants to hear."""
+        judgement = self.session.judgement if self.session is not None else None
+        if judgement is None:
+            return
+        from pytest_vla.gate.printing import render, workflow_commands, write_step_summary
+
+        terminalreporter.section("vla gate")
+        writer = terminalreporter._tw
+        for line in render(judgement, writer.fullwidth, bool(writer.hasmarkup)).splitlines():
+            terminalreporter.line(line)
+        for line in workflow_commands(judgement):
+            terminalreporter.line(line)
+        write_step_summary(judgement)
+
+    # --- xdist -------------------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput[BASELINE_VERSIONS] = self.versions
+        if self.flags is not None:
+            node.workerinput[STOP_FOLDER] = str(self.flags.folder.resolve())
+
+    @pytest.hookimpl(optionalhook=True, tryfirst=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Early stopping wants episodes in order: work stealing would start each worker in another part of the list."""
+        typed = any(str(argument).startswith("--dist") for argument in config.invocation_params.args)
+        if not self.settings.gate.early_stop or typed:
+            return None
+        from xdist.scheduler import LoadScheduling
+
+        config.option.maxschedchunk = 1
+        return LoadScheduling(config, log)
+
+
+def _file_name(group: Group) -> str:
+    return hashlib.blake2b("\0".join(group).encode(), digest_size=12).hexdigest()

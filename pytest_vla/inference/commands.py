@@ -1,0 +1,92 @@
+"""The commands about a policy as a server: serve and tune."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+import pytest
+
+from pytest_vla.command import Command, only, share, whole
+from pytest_vla.inference.session import DEFAULT_BATCH
+
+
+def _serve_arguments(parser: argparse.ArgumentParser) -> None:
+    _policy_arguments(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=whole(0, 65535), default=8000, help="0 picks a free one (default: %(default)s)")
+    share(parser, "batch", help=f"largest batch (default: {DEFAULT_BATCH})")
+    share(parser, "horizon", help="actions to execute of each chunk (default: all)")
+    share(parser, "ensemble")
+    parser.add_argument("--protocol", choices=("auto", "vla-eval", "openpi"), default="auto", help="who may connect")
+    parser.add_argument(
+        "--map", action="append", default=[], metavar="OURS=THEIRS", help="images.front=images.top, ..."
+    )
+
+
+def _tune_arguments(parser: argparse.ArgumentParser) -> None:
+    _policy_arguments(parser)
+    share(parser, "suite", required=True, metavar="NAME", help="whose observations to use")
+    parser.add_argument(
+        "-n", "--simulators", type=whole(1), default=4, metavar="N", help="up to N (default: %(default)s)"
+    )
+
+
+def _policy_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("spec", nargs="?", metavar="POLICY", help="what --vla-policy takes")
+    share(parser, "policy", help="the same, by the name it has elsewhere")
+    share(parser, "device", metavar="NAME", help="where the model goes (default: cpu)")
+
+
+def _policy(options: argparse.Namespace) -> str:
+    given = [text for text in (options.spec, options.policy) if text is not None]
+    if len(given) != 1:
+        raise pytest.UsageError(f"name one policy, as POLICY or --vla-policy, got {' and '.join(given) or 'none'}")
+    return str(given[0])
+
+
+def _serve(options: argparse.Namespace) -> int:
+    policy, device = _policy(options), only("device", options.device, "cpu")
+    if options.batch == "auto":
+        raise pytest.UsageError("--vla-batch must be a whole number here; pytest-vla tune measures which")
+    from pytest_vla.inference.serve import ServeOptions, run_server
+    from pytest_vla.policies.websocket import TOKEN_VARIABLE
+
+    served = ServeOptions(
+        host=options.host,
+        port=options.port,
+        token=os.environ.get(TOKEN_VARIABLE, ""),
+        protocol=options.protocol,
+        batch=int(options.batch or DEFAULT_BATCH),
+        horizon=options.horizon or None,
+        ensemble=options.ensemble or ServeOptions.ensemble,
+        names=dict(map(_renaming, options.map)),
+    )
+    return run_server(policy, served, device)
+
+
+def _renaming(text: str) -> tuple[str, str]:
+    ours, _, theirs = text.partition("=")
+    if not (ours and theirs):
+        raise pytest.UsageError(f"--map must be OURS=THEIRS such as images.front=images.top, got {text!r}")
+    return ours, theirs
+
+
+def _tune(options: argparse.Namespace) -> int:
+    policy, suite = _policy(options), only("suite", options.suite)
+    from pytest_vla.inference.demand import tune
+
+    print(tune(policy, suite, only("device", options.device, "cpu"), options.simulators))
+    return 0
+
+
+COMMANDS = (
+    Command("serve", "bring a policy", "offer a policy to vla-eval and openpi clients", _serve_arguments, _serve),
+    Command(
+        "tune",
+        "bring a policy",
+        "measure the policy's supply of actions and the simulators' demand",
+        _tune_arguments,
+        _tune,
+    ),
+)

@@ -1,0 +1,329 @@
+"""What the controller holds for a run: the policy and its servers, the run file, the live view; and its exit status."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.inference.session import describe, local_workers, open_policy, statistics
+from pytest_vla.messages import (
+    HuntBegan,
+    HuntEnded,
+    Message,
+    NotRun,
+    Planned,
+    Probed,
+    Rolled,
+    Said,
+    attach,
+    message_of,
+    release,
+)
+from pytest_vla.options import Settings, shown_path
+from pytest_vla.policies import PolicyError, PolicySource
+from pytest_vla.report.live import Live
+from pytest_vla.run import (
+    FILE_NAME,
+    EpisodeName,
+    Failure,
+    Identity,
+    KeySet,
+    Plan,
+    Record,
+    Run,
+    RunFileError,
+    RunWriter,
+    Unrun,
+    read_run,
+)
+from pytest_vla.run.plan import HuntName
+from pytest_vla.run.provenance import provenance
+from pytest_vla.suite import get_suite, get_suites, suite_names
+
+if TYPE_CHECKING:
+    from pytest_vla.gate.plugin import GateSession
+    from pytest_vla.inference.service import Service
+
+RUNS_FOLDER = Path("vla-runs")
+JUNIT_FIELDS = (
+    *("suite", "task", "partition", "index", "perturbation"),
+    *("outcome", "reason", "steps", "progress", "digest", "instruction"),
+)
+CLEAN = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+
+
+class Session:
+    """One run: opened when pytest's session starts, fed with reports, closed with it."""
+
+    def __init__(self, config: pytest.Config, settings: Settings, source: PolicySource) -> None:
+        self.config, self.settings, self.source = config, settings, source
+        self.service: Service | None = None
+        self.gate: GateSession | None = None
+        self.usage_error: str | None = None
+        self.before: Run | None = None
+        """The run that is resumed, as it was."""
+        self.run: Run | None = None
+        """The run as its file has it, once it has ended."""
+        self.plan: Plan | None = None
+        self._functions: dict[str, tuple[str, str]] = {}
+        self._unrun: dict[tuple[str, str], list[EpisodeKey | HuntName]] = defaultdict(list)
+        self._other_failures = 0
+        self._transport_s = 0.0
+        self._properties: dict[str, list[tuple[str, object]]] = {}
+        self._inference: dict[str, Any] | None = None
+        self.folder = self._choose_folder()
+        self.writer = self._open()
+        self.live = Live(config, settings.run.first_episode, self.before.records() if self.before else ())
+
+    @classmethod
+    def start(cls, config: pytest.Config, settings: Settings) -> Session:
+        """Load the policy and open the run file; whatever is wrong is one usage error."""
+        try:
+            assert settings.inference.policy is not None
+            source, service = open_policy(settings.inference, settings.run.timeout, local_workers(config))
+            if service is not None:
+                config.add_cleanup(service.close)
+            for name in settings.run.suite:
+                mismatch = source.spec.mismatch(get_suite(name)) if name in suite_names() else None
+                if mismatch:
+                    raise PolicyError(f"policy '{settings.inference.policy}' cannot act in suite '{name}': {mismatch}")
+            session = cls(config, settings, source)
+            session.service = service
+            session.live.statistics = service.statistics if service is not None else None
+            return session
+        except (PolicyError, RunFileError) as error:
+            raise pytest.UsageError(str(error)) from error
+
+    @property
+    def done(self) -> KeySet:
+        """The items a resumed run has already."""
+        return self.before.items if self.before is not None else KeySet()
+
+    def header(self) -> str:
+        resumed = f", resuming after {len(self.done)} episodes" if len(self.done) else ""
+        return f"vla: policy {self.identity}, run {self.writer.path}{resumed}"
+
+    # --- the run file ------------------------------------------------------------------------------------------------
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(**self.source.identity)
+
+    def _choose_folder(self) -> Path:
+        if self.settings.run.run_dir is not None:
+            return Path(self.settings.run.run_dir)
+        if self.settings.run.resume:
+            runs = sorted(path.parent for path in RUNS_FOLDER.glob(f"*/{FILE_NAME}"))
+            if not runs:
+                raise RunFileError(
+                    f"nothing to resume: there is no run in '{RUNS_FOLDER}/'; name one with --vla-run-dir"
+                )
+            return runs[-1]
+        return RUNS_FOLDER / datetime.now().strftime("%Y-%m-%d_%H-%M-%S_%f")
+
+    def _open(self) -> RunWriter:
+        path = self.folder / FILE_NAME
+        if self.settings.run.resume and path.exists():
+            return self._resume(path)
+        known = [name for name in self.settings.run.suite if name in suite_names()]
+        suites = {suite.name: suite.version for suite in get_suites(known)}
+        policy = {**self.identity.to_dict(), "spec": self.source.spec.to_dict()}
+        return RunWriter.create(path, provenance(policy, suites, self.settings.to_dict()))
+
+    def _resume(self, path: Path) -> RunWriter:
+        run = read_run(path)
+        difference = run.policy.difference(self.identity)
+        if difference:
+            raise RunFileError(
+                f"cannot resume '{path}': it was made with {difference}. Use the same policy, or another --vla-run-dir"
+            )
+        for number, source in {*zip(run.table.cell.tolist(), run.table.source.tolist(), strict=True)}:
+            name, version = run.table.cells[number].suite, run.table.sources[source].version
+            if name in suite_names() and get_suite(name).version != version:
+                raise RunFileError(
+                    f"cannot resume '{path}': it was made with version {version} of suite '{name}', installed is "
+                    f"{get_suite(name).version}. Use another --vla-run-dir"
+                )
+        self.before = run
+        return RunWriter.resume(path)
+
+    # --- what workers tell -------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        message = message_of(report)
+        if message is not None:
+            self.take(message, report)
+        elif report.failed:
+            self._other_failures += 1
+        if report.when == "teardown":
+            report.user_properties += self._properties.pop(report.nodeid, [])
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._other_failures += report.failed
+
+    def take(self, message: Message, report: pytest.TestReport | None = None) -> None:
+        """Write down what a worker tells; the report that brought it says which item."""
+        match message:
+            case Rolled(records):
+                for record in records:
+                    self._write(record)
+                if report is not None and records:
+                    self._properties[report.nodeid] = junit_properties(records[-1])
+            case NotRun(key, why, text):
+                self._unrun[(why, text)].append(key)
+                self.live.skip()
+            case Failure():
+                self.writer.write(message.to_record())
+            case Planned():
+                self._planned(message)
+            case HuntBegan(line) | Probed(line) | HuntEnded(line):
+                self.writer.write(line.to_record())
+                if report is not None:
+                    release(report)
+            case Said(text):
+                self.live.say(text)
+
+    def _write(self, record: Record) -> None:
+        self.writer.write(record.to_record())
+        self.live.add(record)
+        self._transport_s += record.result.timings.get("transport", 0.0)
+        if self.gate is not None:
+            self.gate.add(record)
+
+    def _planned(self, message: Planned) -> None:
+        """Every worker tells the plan with its first item; they all collect the same."""
+        self._functions.update(message.functions)
+        if self.plan is not None:
+            return
+        self.plan = message.plan
+        self.writer.write(message.plan.to_record())
+        self.live.begin(len(message.plan.part - self.done))
+        if self.gate is not None and message.gate is not None:
+            self.gate.begin(message.gate, self.before.records() if self.before is not None else ())
+            self.writer.write({"type": "gate", **message.gate, "rules": self.gate.rules.to_dict()})
+
+    def crashed(self, report: pytest.TestReport) -> None:
+        """A worker died in an item: that item is an error, and the only one."""
+        key = self._key_of(report.nodeid)
+        if key is None:
+            return
+        message = f"the worker process died while running this episode ({report.longrepr})"
+        result = Result(key, "error", "worker_lost", message)
+        attach(report, Rolled((Record(result, report.nodeid, "failed"),)))
+
+    def _key_of(self, nodeid: str) -> EpisodeKey | None:
+        """The planned episode of a node id, where its item was in another process."""
+        name, function = EpisodeName.parse(nodeid), self._functions.get(nodeid.partition("[")[0])
+        if name is None or function is None or self.plan is None:
+            return None
+        suite, version = function
+        keys = (
+            EpisodeKey(suite, cell.task, cell.partition, name.index, cell.perturbation, version, name.repeat)
+            for cell in self.plan.part.cells()
+            if cell.suite == suite
+        )
+        return next((key for key in keys if name.names(key)), None)
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self.live.end()
+        for (why, text), names in self._unrun.items():
+            keys = KeySet.of(name for name in names if isinstance(name, EpisodeKey))
+            hunts = frozenset(name for name in names if not isinstance(name, EpisodeKey))
+            self.writer.write(Unrun(why, text, keys, hunts).to_record())
+        if self.service is not None:
+            self._inference = statistics(self.service, self._transport_s)
+            self.writer.write(self._inference)
+        self.run = read_run(self.writer.path)
+        clean = session.exitstatus in CLEAN and not self.usage_error
+        judgement = self.gate.judge(self.run) if self.gate is not None and clean else None
+        if judgement is not None:
+            self.writer.write(judgement.to_record())
+        if clean:
+            speed = round(self.live.speed() or 0.0, 3)
+            self.writer.write({"type": "end", "episodes": len(self.run), "episodes_per_second": speed})
+        self.writer.close()
+        session.exitstatus = Ending(
+            status=session.exitstatus,
+            run=self.run,
+            max_errors=self.settings.run.max_errors,
+            other_failures=self._other_failures,
+            bad_input=self.usage_error is not None,
+            verdict=None if judgement is None else judgement.exit_code,
+        ).exit_status()
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        from pytest_vla.report.summary import write_summary
+        from pytest_vla.run.repeats import flip_rate
+
+        if self.usage_error:
+            terminalreporter.write_line(f"ERROR: {self.usage_error}", red=True)
+        if self.run is None:
+            return
+        write_summary(terminalreporter, self.run, speed=self.live.speed())
+        for line in describe(self._inference) if self._inference is not None else ():
+            terminalreporter.line(line)
+        if self.run.hunts:
+            self._write_hunts(terminalreporter, self.run)
+        flips = flip_rate(self.run.table) if not self.usage_error else None
+        if flips is not None:
+            terminalreporter.line(str(flips))
+
+    def _write_hunts(self, terminalreporter: pytest.TerminalReporter, run: Run) -> None:
+        from pytest_vla.hunt.summary import hunt_lines
+
+        terminalreporter.section("vla hunts")
+        hunts = sorted(run.hunts, key=lambda hunt: hunt.name)
+        for line in hunt_lines(hunts, shown_path(self.writer.path)):
+            terminalreporter.line(line)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """All that decides with which status the process ends."""
+
+    status: int | pytest.ExitCode
+    """What pytest itself would say."""
+    run: Run
+    max_errors: int = 0
+    other_failures: int = 0
+    """Failures that no episode stands for: of hunts, of other tests, of collection."""
+    bad_input: bool = False
+    verdict: int | None = None
+    """The exit status of the gate's verdict."""
+
+    def exit_status(self) -> int | pytest.ExitCode:
+        """0 pass, 1 fail or unfinished, 2 interrupted, 4 bad input, 5 nothing ran, 6 undecided."""
+        if self.bad_input:
+            return pytest.ExitCode.USAGE_ERROR
+        ran = len(self.run) or self.run.hunts
+        if self.status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not ran:
+            return pytest.ExitCode.NO_TESTS_COLLECTED if self.run.unrun or self.status else pytest.ExitCode.OK
+        if self.status not in (*CLEAN, pytest.ExitCode.NO_TESTS_COLLECTED):
+            return self.status
+        if self.other_failures or any(hunt.causes for hunt in self.run.hunts):
+            return pytest.ExitCode.TESTS_FAILED
+        if self.verdict is not None:
+            return self.verdict
+        failed = (
+            (self.run.table.outcome == 0).any()
+            or self.run.table.error_count() > self.max_errors
+            or self.run.objections
+            or not self.run.completeness(gated=False).finished
+        )
+        return pytest.ExitCode.TESTS_FAILED if failed else pytest.ExitCode.OK
+
+
+def junit_properties(record: Record) -> list[tuple[str, object]]:
+    """The facts of the run file's line that JUnit carries too."""
+    line = record.to_record()
+    return [(f"vla.{name}", line[name]) for name in JUNIT_FIELDS if line[name] not in (None, "")]
