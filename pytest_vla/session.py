@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 RUNS_FOLDER = Path("vla-runs")
 JUNIT_FIELDS = (
-    *("suite", "task", "partition", "index", "perturbation"),
+    *("suite", "task", "partition", "index", "perturbation", "repeat", "test"),
     *("outcome", "reason", "steps", "progress", "digest", "instruction"),
 )
 CLEAN = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
