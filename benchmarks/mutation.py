@@ -39,7 +39,9 @@ class Target:
 
 
 TARGETS = {
-    "hunt": Target(("hunt/search.py", "hunt/suspects.py"), ("tests/hunt/test_hunt_search.py",)),
+    "hunt": Target(
+        ("hunt/search.py", "hunt/suspects.py"), ("tests/hunt/test_hunt_suspects.py", "tests/hunt/test_hunt_search.py")
+    ),
     "run": Target(("run/*.py",), ("tests/run",)),
     "exact": Target(("gate/exact.py",), ("tests/gate/test_exact.py",)),
     "sequential": Target(("gate/sequential.py",), ("tests/gate/test_sequential.py",)),
