@@ -80,6 +80,11 @@ def test_a_test_keeps_about_half_of_the_weight():
     assert inside == pytest.approx(0.5)
 
 
+def test_a_test_never_keeps_all_of_the_axes():
+    both = [(3, 0, 0, 0), (0, 3, 0, 0)] * 5
+    assert len(Suspects.of(SPACE, (3, 3, 0, 0), solved(*both)).next_test()) == 1
+
+
 def test_a_test_of_one_axis_is_that_axis():
     assert Suspects.of(SPACE, (0, 0, 3, 0), NOTHING).next_test() == [2]
 
