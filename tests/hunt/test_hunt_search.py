@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pytest_vla import run
 from pytest_vla.hunt.search import Budget, Hunt, HuntError, Probe
 from pytest_vla.hunt.space import Space, active
-from pytest_vla.run import Tested
 
 AXES = (
     *("camera.yaw", "light.brightness", "appearance.table_texture", "layout.objects", "object.mass"),
@@ -266,7 +266,7 @@ def test_shrinking_that_learns_nothing_is_given_up():
 
 
 def test_a_hunt_that_saw_its_control_arm_only_has_tested_nothing():
-    assert hunt(Policy(), 10).tested() == Tested()
+    assert hunt(Policy(), 10).tested() == run.Tested()
 
 
 def test_few_axes_are_tried_one_at_a_time_first():
