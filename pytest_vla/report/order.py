@@ -11,14 +11,16 @@ from pytest_vla.suite import SuiteError, get_suite
 
 
 def suite_order(cells: Iterable[Cell]) -> list[Cell]:
-    """The order the suites list their cells in; by name where a suite is not installed here."""
+    """The order the suites list their cells in; as they come where a suite is not installed here."""
     cells = list(cells)
     places = {suite: _places(suite) for suite in {cell.suite for cell in cells}}
 
-    def place(cell: Cell) -> tuple[str, int, Cell]:
-        return (cell.suite, places[cell.suite].get((cell.task, cell.partition), 0), cell)
+    def place(numbered: tuple[int, Cell]) -> tuple[str, int, Cell]:
+        number, cell = numbered
+        known = places[cell.suite]
+        return (cell.suite, number if known is None else known.get((cell.task, cell.partition), 0), cell)
 
-    return sorted(cells, key=place)
+    return [cell for _, cell in sorted(enumerate(cells), key=place)]
 
 
 def ordered(tallies: Mapping[Cell, Tally]) -> dict[Cell, Tally]:
@@ -32,8 +34,8 @@ def in_suite_order(run: Run) -> Run:
     return run if order == list(run.table.cells) else replace(run, table=run.table.arranged(order))
 
 
-def _places(suite: str) -> dict[tuple[str, str], int]:
+def _places(suite: str) -> dict[tuple[str, str], int] | None:
     try:
         return {cell: number for number, cell in enumerate(get_suite(suite).cells())}
     except SuiteError:
-        return {}
+        return None

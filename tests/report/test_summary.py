@@ -27,6 +27,11 @@ def test_the_table_has_a_row_per_cell_and_one_per_partition(record_of):
     assert [(*row[:2], row[4]) for row in partition_rows(table)] == [("s", "x", "4"), ("s", "y", "4")]
 
 
+def test_an_unknown_suite_is_shown_in_the_order_of_its_plan(make_run, record_of):
+    run = make_run([record_of(task=task) for task in "bca"])
+    assert [row[0] for row in summary_rows(run.once)] == ["s/b", "s/c", "s/a"]
+
+
 @pytest.mark.parametrize("width", [80, 200])
 def test_many_axes_off_neutral_leave_room_for_the_numbers(make_run, record_of, width):
     axes = ",".join(f"camera.axis{number}={number}" for number in range(20))

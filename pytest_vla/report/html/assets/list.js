@@ -72,15 +72,16 @@ class EpisodeList {
 
   row(place, height) {
     const row = this.rows[place];
-    const { index, steps, progress, seconds: time } = RUN.columns;
+    const { index, repeat, steps, progress, seconds: time } = RUN.columns;
+    const which = `${index[row]}${repeat[row] ? ` r${repeat[row]}` : ""}`;
     const [outcome, task, partition, change, reason] = ["outcome", "task", "partition", "perturbation", "reason"].map((field) => word(RUN, field, row));
     const flip = ["gained", "lost"].includes(FLIPS[row]) ? FLIPS[row] : "";
     return make("a", { class: "row", role: "row", id: `row-${place}`, "aria-rowindex": place + 1, tabindex: -1, href: this.address(row), style: `top:${place * height}px` },
       make("span", { role: "gridcell", class: `outcome ${outcome}` }, outcome),
       make("span", { role: "gridcell", class: "task" }, task, flip && make("small", { class: flip }, ` ${flip}`)),
       make("span", { role: "gridcell", class: "where" }, words(partition)),
-      make("span", { role: "gridcell", class: "index right" }, String(index[row])),
-      make("span", { role: "gridcell", class: "change", "data-where": `${words(partition)} ${index[row]}` }, change || ""),
+      make("span", { role: "gridcell", class: "index right" }, which),
+      make("span", { role: "gridcell", class: "change", "data-where": `${words(partition)} ${which}` }, change || ""),
       make("span", { role: "gridcell", class: "steps right" }, String(steps[row])),
       make("span", { role: "gridcell", class: "how" }, ...(outcome === "error" ? [words(reason)] : progress[row] === null ? [words(reason)] :
         [make("span", { class: "meter", style: `--share:${percent(progress[row])}` }), percent(progress[row], 0)])),
