@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.machinery import SourceFileLoader
+from itertools import chain, islice
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
@@ -39,7 +40,9 @@ class Target:
 
 
 TARGETS = {
-    "hunt": Target(("hunt/search.py", "hunt/suspects.py"), ("tests/hunt/test_hunt_search.py",)),
+    "hunt": Target(
+        ("hunt/search.py", "hunt/suspects.py"), ("tests/hunt/test_hunt_suspects.py", "tests/hunt/test_hunt_search.py")
+    ),
     "run": Target(("run/*.py",), ("tests/run",)),
     "exact": Target(("gate/exact.py",), ("tests/gate/test_exact.py",)),
     "sequential": Target(("gate/sequential.py",), ("tests/gate/test_sequential.py",)),
@@ -200,16 +203,17 @@ def try_target(name: str, target: Target, every: int) -> float:
         sys.exit(f"{name}: its tests fail or take more than ten minutes as they are: {' '.join(target.tests)}")
     limit_s = PATIENCE[0] * (time.monotonic() - start) + PATIENCE[1]
     modules = [path for pattern in target.modules for path in sorted(PACKAGE.glob(pattern))]
-    tried = [mutant for module in modules for mutant in mutants(module)][::every]
-    survivors = 0
-    for mutant in tried:
+    tried = killed = 0
+    for mutant in islice(chain.from_iterable(map(mutants, modules)), 0, None, every):
+        tried += 1
         if end(begin(target.tests, mutant), limit_s) == 0:
-            survivors += 1
             print(f"survived: {mutant}", flush=True)
-    killed = 1 - survivors / max(len(tried), 1)
+        else:
+            killed += 1
+    share = killed / max(tried, 1)
     minutes = (time.monotonic() - start) / 60
-    print(f"{name}: {len(tried) - survivors} of {len(tried)} mutants killed ({killed:.0%}) in {minutes:.0f} min")
-    return killed
+    print(f"{name}: {killed} of {tried} mutants killed ({share:.0%}) in {minutes:.0f} min", flush=True)
+    return share
 
 
 def main() -> int:

@@ -222,18 +222,21 @@ def _number(value: Any, name: str) -> float:
     return value
 
 
+_BUILTIN = frozenset((str, bool, int, float, type(None)))
+
+
 def builtin(value: Any) -> Any:
     """The same value in built-in types: one numpy scalar in a report would end a whole xdist run."""
-    if value is None or isinstance(value, (str, bool, int, float)):
-        # Subclasses (np.float64 is a float, np.str_ a str) are converted too: execnet refuses them.
-        for kind in (bool, int, float, str):
-            if isinstance(value, kind):
-                return kind(value)
+    kind = type(value)
+    if kind in _BUILTIN:
         return value
-    if isinstance(value, dict):
+    if kind is dict or isinstance(value, Mapping):
         return {str(key): builtin(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [builtin(item) for item in value]
+    for plain in (bool, int, float, str):  # subclasses (np.float64 is a float, np.str_ a str): execnet refuses them
+        if isinstance(value, plain):
+            return plain(value)
     if hasattr(value, "tolist"):
         return builtin(value.tolist())
     return str(value)

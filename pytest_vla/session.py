@@ -44,17 +44,13 @@ from pytest_vla.run import (
 )
 from pytest_vla.run.plan import HuntName
 from pytest_vla.run.provenance import provenance
-from pytest_vla.suite import get_suite, get_suites, suite_names
+from pytest_vla.suite import get_suite, suite_names
 
 if TYPE_CHECKING:
     from pytest_vla.gate.plugin import GateSession
     from pytest_vla.inference.service import Service
 
 RUNS_FOLDER = Path("vla-runs")
-JUNIT_FIELDS = (
-    *("suite", "task", "partition", "index", "perturbation"),
-    *("outcome", "reason", "steps", "progress", "digest", "instruction"),
-)
 CLEAN = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
@@ -132,7 +128,7 @@ class Session:
         if self.settings.run.resume and path.exists():
             return self._resume(path)
         known = [name for name in self.settings.run.suite if name in suite_names()]
-        suites = {suite.name: suite.version for suite in get_suites(known)}
+        suites = {suite.name: suite.version for suite in map(get_suite, known)}
         policy = {**self.identity.to_dict(), "spec": self.source.spec.to_dict()}
         return RunWriter.create(path, provenance(policy, suites, self.settings.to_dict()))
 
@@ -325,5 +321,20 @@ class Ending:
 
 def junit_properties(record: Record) -> list[tuple[str, object]]:
     """The facts of the run file's line that JUnit carries too."""
-    line = record.to_record()
-    return [(f"vla.{name}", line[name]) for name in JUNIT_FIELDS if line[name] not in (None, "")]
+    key, result = record.key, record.result
+    facts = {
+        "suite": key.suite,
+        "task": key.task,
+        "partition": key.partition,
+        "index": key.index,
+        "perturbation": key.perturbation,
+        "repeat": key.repeat,
+        "outcome": result.outcome,
+        "reason": result.reason,
+        "test": record.test,
+        "steps": result.steps,
+        "progress": result.progress,
+        "digest": result.digest,
+        "instruction": result.instruction,
+    }
+    return [(f"vla.{name}", value) for name, value in facts.items() if value not in (None, "")]

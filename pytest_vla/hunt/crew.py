@@ -134,10 +134,9 @@ class Crew:
             with _beating(taken):
                 record = player.play(episode)
         except BaseException:
-            with suppress(FileNotFoundError):  # the leader took it over meanwhile
-                taken.rename(self.folder / f"{name}.ask")
+            _renamed(taken, self.folder / f"{name}.ask")
             raise
-        if _renamed(taken, played):  # else the leader took it over meanwhile
+        if _renamed(taken, played):  # else it took too long, and the leader has it
             player.tell(record)
             _write(self.folder / f"{name}.done", [answer_of(record)])
             played.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +43,7 @@ def save_side_by_side(path: Path, suite: Suite, env: gymnasium.Env[Any, Any], ep
     if content is None:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.draft{os.getpid()}")
+    draft = path.with_suffix(".draft")  # a killed hunt draws it again, over what it left
     draft.write_bytes(content)
     draft.rename(path)
     return True

@@ -126,7 +126,7 @@ class Player:
             result,
             self.item.nodeid,
             test="passed" if objection is None else "failed",
-            objection=objection or "" if result else "",
+            objection=objection if result and objection else "",
             item=episode,
             kind="probe",
         )

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.kit import axes, draw, edits
-from pytest_vla.kit.cameras import edited, lights
+from pytest_vla.kit.cameras import edited
 from pytest_vla.kit.edits import IN_PLACE, CameraEdit
 from pytest_vla.kit.gantry import WRIST, Gantry, GantryEnv, GantryPolicy
 from pytest_vla.kit.goals import Judge, TableState
 from pytest_vla.kit.layout import GAP_M, Spot, distance, shift_things
-from pytest_vla.kit.mujoco_table import BODIES, JOINTS, MujocoTable, add_gantry
-from pytest_vla.kit.parts import Block, Part
+from pytest_vla.kit.mujoco_table import BODIES, JOINTS, MujocoTable, add_gantry, lights
+from pytest_vla.kit.parts import Block, Loose, Part
 from pytest_vla.kit.patterns import PATTERNS, painted
 from pytest_vla.kit.suite import GantrySuite, own
 from pytest_vla.kit.task import Task, task_of
@@ -54,9 +54,14 @@ class Bench:
     high: Spot
     front: View = FRONT
     image_px: int = 128
+    loose: tuple[type[Loose], ...] = (Block,)
+    """The kinds of parts that the axes about things act on: their place, size, mass and friction."""
 
-    def holds(self, spot: Spot) -> bool:
+    def inside(self, spot: Spot) -> bool:
         return self.low[0] <= spot[0] <= self.high[0] and self.low[1] <= spot[1] <= self.high[1]
+
+    def edited(self, part: Part, edits: SceneEdits) -> Part:
+        return part.edited(edits) if isinstance(part, self.loose) else part
 
 
 Plan = Callable[[Callable[[], TableState]], Iterator[Waypoint]]
@@ -112,7 +117,7 @@ task: Callable[[int], Callable[[Callable[[Draw], Instance]], BenchTask]] = parti
 
 @dataclass(frozen=True, slots=True)
 class SceneEdits(edits.SceneEdits):
-    """What may be changed about a bench. What is changed about parts is changed about the blocks."""
+    """What may be changed about a bench."""
 
     front: CameraEdit = IN_PLACE
     table_texture: str = "plain"
@@ -128,15 +133,15 @@ def scene_axes(bench: Bench) -> dict[str, axes.Row]:
             instance.parts,
             distance_m,
             rng,
-            movable=lambda part: isinstance(part, Block),
+            movable=lambda part: isinstance(part, bench.loose),
             radius_m=lambda part: part.radius_m,
-            inside=bench.holds,
+            inside=bench.inside,
         )
         return replace(edits, shifts_m=shifts)
 
     def distractors(edits: SceneEdits, count: float, instance: Instance, rng: axes.Rng) -> SceneEdits:
         """Further blocks wherever there is room; fewer when the bench is full."""
-        there: list[Part] = [_edited(part, edits) for part in instance.parts]
+        there: list[Part] = [bench.edited(part, edits) for part in instance.parts]
         added: list[Block] = []
         for number in range(round(count)):
             colour = list(COLOURS)[int(rng.integers(len(COLOURS)))]
@@ -156,10 +161,6 @@ def scene_axes(bench: Bench) -> dict[str, axes.Row]:
         **axes.OBJECT_AXES,
         "robot.start": axes.start("tip_start_m", bench.gantry.start_m),
     }
-
-
-def _edited(part: Part, edits: SceneEdits) -> Part:
-    return part.edited(edits) if isinstance(part, Block) else part
 
 
 # --- environment, oracle and suite ------------------------------------------------------------------------------------
@@ -202,7 +203,7 @@ class BenchEnv(GantryEnv):
     def start(self, episode: EpisodeKey, edits: SceneEdits | None) -> None:
         self.instance = self.tasks[episode.task].instance(episode, self.bench)
         self.edits: SceneEdits = edits or scene_edits(self.axes, SceneEdits(), episode, self.instance)
-        parts = [*(_edited(part, self.edits) for part in self.instance.parts), *self.edits.distractors]
+        parts = [*(self.bench.edited(part, self.edits) for part in self.instance.parts), *self.edits.distractors]
         self.world.reset(self.bench, parts, self.edits)
         self.state, self.judge = self.world.state(), self.instance.judge
         self.judge.progress(self.state)

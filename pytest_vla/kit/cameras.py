@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.kit.edits import IN_PLACE, CameraEdit, LightEdit
-from pytest_vla.sim.mujoco.scene import Lights
 from pytest_vla.sim.pose import Vector
 from pytest_vla.sim.view import View, vector
 
 Array = NDArray[np.float64]
 
 LAMP_AZIMUTH_DEG, LAMP_ELEVATION_DEG = 125.0, 60.0
-AMBIENT, HEAD, LAMP = 0.38, 0.20, 0.50
 
 
 def edited(view: View, edit: CameraEdit, centre: Vector | None = None) -> View:
@@ -36,17 +34,6 @@ def turn_of(edit: CameraEdit, right: Vector) -> Array:
 def turned_about(pivot: Vector, position: Vector, turn: Array, shift_m: Vector) -> Vector:
     """Where a position comes to lie when it is turned about a pivot and then shifted."""
     return vector(np.asarray(pivot) + turn @ np.subtract(position, pivot) + shift_m)
-
-
-def lights(edit: LightEdit) -> Lights:
-    """The light of a MuJoCo scene under an edit."""
-
-    def rgb(strength: float) -> Vector:
-        red, green, blue = (strength * edit.brightness * channel for channel in edit.colour)
-        return red, green, blue
-
-    lamp_rgb, ambient = rgb(LAMP + AMBIENT * edit.shadow), rgb(AMBIENT * (1 - edit.shadow))
-    return Lights(lamp(edit), lamp_rgb, rgb(LAMP), rgb(HEAD), ambient, edit.shadow > 0)
 
 
 def lamp(edit: LightEdit) -> Vector:

@@ -1,13 +1,15 @@
-"""The gantry in MuJoCo: a robot that is added to a scene first, and the table on which it acts."""
+"""The gantry in MuJoCo: a robot that is added to a scene first, the light, and the table on which it acts."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from pytest_vla.kit.cameras import lamp
+from pytest_vla.kit.edits import LightEdit
 from pytest_vla.kit.gantry import BOXES, RAMP_HZ, Action, Array, Gantry
 from pytest_vla.kit.images import Image
 from pytest_vla.sim.mujoco import MujocoStage, MujocoWorld, Snapshot
-from pytest_vla.sim.mujoco.scene import PAINT, STEP_S, Scene
+from pytest_vla.sim.mujoco.scene import PAINT, STEP_S, Lights, Scene
 from pytest_vla.sim.pose import Vector
 from pytest_vla.sim.view import View
 
@@ -15,6 +17,7 @@ SETTLE_STEPS = 60
 STEPS_PER_RAMP = round(1 / RAMP_HZ / STEP_S)
 CARRIAGE_N_M = 3000.0
 FINGER_N_M = 400.0
+AMBIENT, HEAD, LAMP = 0.38, 0.20, 0.50
 JOINTS = 5  # of the robot: x, y, z, left and right finger
 BODIES = 3  # its carriage and fingers
 
@@ -44,6 +47,17 @@ def add_gantry(scene: Scene, gantry: Gantry, wrist: View) -> None:
         motor = spec.add_actuator(target=name, trntype=mj.mjtTrn.mjTRN_JOINT)
         motor.set_to_position(kp=FINGER_N_M if name == "left" else CARRIAGE_N_M, dampratio=1)
     motor.forcerange, motor.forcelimited = (-2 * gantry.grip_n, 2 * gantry.grip_n), True
+
+
+def lights(edit: LightEdit) -> Lights:
+    """The light of a scene under an edit."""
+
+    def rgb(strength: float) -> Vector:
+        red, green, blue = (strength * edit.brightness * channel for channel in edit.colour)
+        return red, green, blue
+
+    lamp_rgb, ambient = rgb(LAMP + AMBIENT * edit.shadow), rgb(AMBIENT * (1 - edit.shadow))
+    return Lights(lamp(edit), lamp_rgb, rgb(LAMP), rgb(HEAD), ambient, edit.shadow > 0)
 
 
 class MujocoTable:

@@ -33,6 +33,12 @@ class Part(Protocol):
     def add_to(self, scene: Scene) -> None: ...
 
 
+class Loose(Part, Protocol):
+    """A part that can be changed by a perturbation."""
+
+    def edited(self, edits: SceneEdits) -> Part: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A box that lies on the table and can be picked."""

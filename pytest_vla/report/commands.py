@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_vla.command import RUN_HELP, Command, share
 from pytest_vla.run import Run, RunFileError, read_run
 
-FORMATS = ("csv", "parquet", "markdown", "model-index", "rrd")
+FORMATS = ("csv", "parquet", "json", "markdown", "model-index", "rrd")
 
 
 def _report_arguments(parser: argparse.ArgumentParser) -> None:

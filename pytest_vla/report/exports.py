@@ -1,4 +1,4 @@
-"""A run in other people's formats: episodes as CSV or Parquet, the table as Markdown or a model card, a film as rrd."""
+"""A run in other formats: episodes as CSV or Parquet, the table as JSON, Markdown or a model card, a film as rrd."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from pytest_vla.report.errors import ReportError
 from pytest_vla.report.order import in_suite_order, ordered
 from pytest_vla.report.summary import TABLE_HEADER, partition_rows, summary_rows
-from pytest_vla.run import Record, Run, sum_by
+from pytest_vla.run import Record, Run, Tally, sum_by
 
 #: one row per record: every repeat of an episode has its own
 COLUMNS: Mapping[str, Callable[[Record], Any]] = {
@@ -41,10 +41,11 @@ ROWS_AT_ONCE = 20_000
 
 
 def write_export(run: Run, kind: str, path: Path, episode: str | None = None, model: str | None = None) -> None:
-    """Write the run as `csv`, `parquet`, `markdown`, `model-index` or `rrd` (one episode)."""
+    """Write the run as `csv`, `parquet`, `json`, `markdown`, `model-index` or `rrd` (one episode)."""
     writers: dict[str, Callable[[], None]] = {
         "csv": lambda: write_csv(run, path),
         "parquet": lambda: write_parquet(run, path),
+        "json": lambda: _write_text(path, json.dumps(rates(run), indent=1, ensure_ascii=False) + "\n"),
         "markdown": lambda: _write_text(path, markdown(run)),
         "model-index": lambda: _write_text(path, model_index(run, model)),
         "rrd": lambda: _write_rrd(run, path, episode),
@@ -85,6 +86,28 @@ def write_parquet(run: Run, path: Path) -> None:
 def _groups(records: Iterator[Record]) -> Iterator[list[Record]]:
     while group := list(islice(records, ROWS_AT_ONCE)):
         yield group
+
+
+def rates(run: Run) -> dict[str, Any]:
+    """The table of the run as data: every rate with its interval and its counts."""
+    tallies = ordered(run.once.tallies())
+    partitions = sum_by(tallies, lambda cell: cell._replace(task="*"))
+    complete = run.completeness(gated=False)
+    return {
+        "policy": run.policy.to_dict(),
+        "complete": {"planned": complete.planned, "done": complete.done, "finished": complete.finished},
+        "objections": run.objections,
+        "cells": [{**cell._asdict(), **_rate(tally)} for cell, tally in tallies.items()],
+        "partitions": [{**cell._asdict(), **_rate(tally)} for cell, tally in partitions.items()],
+        "all": _rate(run.once.tally()),
+    }
+
+
+def _rate(tally: Tally) -> dict[str, Any]:
+    interval = tally.interval()
+    low, high = (None, None) if interval is None else interval
+    counts = {"solved": tally.solved, "measured": tally.measured, "errors": tally.errors}
+    return {**counts, "rate": tally.rate, "low": low, "high": high}
 
 
 def markdown(run: Run) -> str:

@@ -94,12 +94,12 @@ def objection_lines(run: Run) -> list[str]:
         whose = "its episode was" if len(rows) == 1 else "their episodes were"
         lines.append(f"{_counted(len(rows), 'test')} failed although {whose} solved:")
         for record in run.records(rows[:NAMED_OBJECTIONS]):
-            lines.append(f"  {record.nodeid or record.key}: {_last_line(record.objection)}")
+            lines.append(f"  {record.nodeid or record.key}: {_first_line(record.objection)}")
         lines += _more(len(rows))
     if run.failures:
         lines.append(f"{_counted(len(run.failures), 'failure')} that no episode explains:")
         for failure in run.failures[:NAMED_OBJECTIONS]:
-            lines.append(f"  {failure.nodeid} ({failure.when}): {_last_line(failure.message)}")
+            lines.append(f"  {failure.nodeid} ({failure.when}): {_first_line(failure.message)}")
         lines += _more(len(run.failures))
     return lines
 
@@ -138,9 +138,9 @@ def _first_unsolved(table: Table, run_file: str) -> list[str]:
     return [f"replay the first unsolved episode: {replay_command(run_file, first)}"]
 
 
-def _last_line(text: str) -> str:
-    """Of a traceback, what went wrong."""
-    return (text.strip().splitlines() or [""])[-1].strip()
+def _first_line(text: str) -> str:
+    """Of what an assertion says, its message; pytest adds how it came about."""
+    return (text.strip().splitlines() or [""])[0].strip()
 
 
 def _counted(count: int, word: str) -> str:

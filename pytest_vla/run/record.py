@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pytest_vla.episode import Cell, EpisodeKey, Outcome, Result, builtin
+from pytest_vla.episode import Cell, EpisodeKey, Outcome, Result
 
 Kind = Literal["episode", "probe"]
 Verdict = Literal["passed", "failed"]
@@ -64,7 +64,7 @@ class Record:
             line["objection"] = self.objection
         if self.item is not None and self.item != self.key:
             line["item"] = key_to_list(self.item)
-        return builtin(line)  # type: ignore[no-any-return]
+        return line
 
     @classmethod
     def from_record(cls, line: Mapping[str, Any]) -> Record:

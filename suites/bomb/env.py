@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
 
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.kit import gantry
 from pytest_vla.kit.env import Observation
 from pytest_vla.kit.gantry import GantryEnv
 from pytest_vla.kit.images import Image
@@ -13,14 +16,19 @@ from pytest_vla.perturb import scene_edits
 
 from .axes import TABLE, contradicted
 from .cameras import IMAGE_PX
-from .edits import SceneEdits
+from .edits import ImageEdit, SceneEdits
 from .judge import Judge
 from .partitions import draw_edits
 from .rig import GANTRY
-from .scene import Instance, TableState
+from .scene import Instance, Stone, TableState
 from .tasks import TASKS, BombTask
 from .textures import goal_picture
-from .world import World, corrected
+
+
+class World(gantry.World, Protocol):
+    """A table in some simulator; `reset` forgets the episode before."""
+
+    def reset(self, stones: Sequence[Stone], edits: SceneEdits) -> None: ...
 
 
 class BombEnv(GantryEnv):
@@ -65,3 +73,12 @@ def _prompt(instance: Instance) -> dict[str, Any] | None:
     if instance.picture is None:
         return None
     return {"text": instance.instruction, "images": {"picture": goal_picture(instance.picture)}}
+
+
+def corrected(image: Image, edit: ImageEdit) -> Image:
+    """The picture of a sensor with another brightness and colour balance; the very same one when both are neutral."""
+    if edit == ImageEdit():
+        return image
+    levels = np.arange(256)[:, None] * (edit.brightness * np.asarray(edit.balance))
+    table = np.rint(np.clip(levels, 0, 255)).astype(np.uint8)
+    return np.stack([table[image[..., channel], channel] for channel in range(3)], axis=-1)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pytest_vla.kit.cameras import lights
-from pytest_vla.kit.mujoco_table import JOINTS, MujocoTable, add_gantry
+from pytest_vla.kit.mujoco_table import JOINTS, MujocoTable, add_gantry, lights
 from pytest_vla.sim.mujoco.scene import Scene, friction
 
 from .board import BOARD_M, STONE_FRICTION, STONE_HEIGHT_M, STONE_KG, STONE_RADIUS_M, TABLE_HALF_M

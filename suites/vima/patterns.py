@@ -137,14 +137,8 @@ def _magma(size: int) -> Canvas:
 
 def _rainbow(size: int) -> Canvas:
     bands = [
-        (228, 30, 38),
-        (247, 140, 30),
-        (252, 230, 40),
-        (50, 170, 70),
-        (40, 170, 226),
-        (50, 70, 180),
-        (140, 50, 160),
-    ]
+        (228, 30, 38), (247, 140, 30), (252, 230, 40), (50, 170, 70), (40, 170, 226), (50, 70, 180), (140, 50, 160),
+    ]  # fmt: skip
     _, v = grid(size)
     return np.asarray(np.array(bands, dtype=np.float64)[np.floor(v * len(bands)).astype(int)])
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pytest_vla import run
 from pytest_vla.hunt.search import Budget, Hunt, HuntError, Probe
 from pytest_vla.hunt.space import Space, active
 
@@ -52,8 +53,14 @@ def found(outcome):
 class Overloaded(Policy):
     """Also fails when too much is off at once."""
 
+    limit = 25
+
     def solves(self, probe):
-        return sum(probe.point) <= 25 and super().solves(probe)
+        return sum(probe.point) <= self.limit and super().solves(probe)
+
+
+class Delicate(Overloaded):
+    limit = 9
 
 
 class Breaking(Policy):
@@ -74,9 +81,10 @@ PLANTED = (point(camera_yaw=6), point(robot_delay=4, sensor_noise=5), point(lang
         (Policy(*PLANTED, noise=0.12), {"known": [PLANTED[1], point(camera_yaw=8, robot_delay=1)]}, "09be663a"),
         (Policy(PLANTED[0], noise=0.25, seed=1), {"random_seed": 1}, "2280f4b0"),
         (Overloaded(PLANTED[1]), {"seeds": range(5, 9)}, "5ba4a846"),
+        (Delicate(PLANTED[0]), {}, "111842f5"),
         (Breaking(*PLANTED, noise=0.05, seed=2), {"batch": 2}, "f7ddd16e"),
     ],
-    ids=["reliable", "batch", "noisy", "noisier", "overloaded", "breaking"],
+    ids=["reliable", "batch", "noisy", "noisier", "overloaded", "delicate", "breaking"],
 )
 def test_the_same_answers_lead_to_the_same_questions_in_every_version(policy, options, digest):
     """A hunt resumes by answering again: where the search has changed, recorded probes are of no use.
@@ -245,3 +253,24 @@ def test_a_cause_is_announced_as_soon_as_it_is_found():
     outcome = hunt(policy, on_cause=lambda cause: announced.append((cause, len(policy.asked))))
     assert [cause for cause, _ in announced] == outcome.causes
     assert all(asked < outcome.episodes for _, asked in announced)
+
+
+def test_shrinking_that_learns_nothing_is_given_up():
+    whole = point(camera_yaw=5, robot_delay=5, sensor_noise=5, object_mass=5)
+
+    def ask(probes):
+        return [True if not any(probe.point) else False if probe.point == whole else None for probe in probes]
+
+    outcome = hunt(ask, 10 + 3 + 60 + 2, known=[whole])
+    assert (outcome.errors, outcome.overloads, outcome.causes) == (60, 1, [])
+
+
+def test_a_hunt_that_saw_its_control_arm_only_has_tested_nothing():
+    assert hunt(Policy(), 10).tested() == run.Tested()
+
+
+def test_few_axes_are_tried_one_at_a_time_first():
+    asked = []
+    space = Space.of(["camera.yaw", "robot.delay"])
+    Hunt(space, lambda probes: asked.extend(probes) or [True] * len(probes), Budget(10 + 8)).run()
+    assert [len(active(probe.point)) for probe in asked[10:]] == [1] * 8

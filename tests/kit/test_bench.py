@@ -77,6 +77,11 @@ def test_pressing_the_wrong_button_ends_the_episode(workbench, env):
     assert info["message"] == f"{wrong.label} was to be left alone"
 
 
+def test_a_reset_without_a_key_says_what_to_give(env):
+    with pytest.raises(ValueError, match="needs options="):
+        env.reset()
+
+
 def test_another_environment_is_refused(workbench):
     import gymnasium
 

@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_vla.kit.cameras import edited, lamp, lights
+from pytest_vla.kit.cameras import edited, lamp
 from pytest_vla.kit.edits import IN_PLACE, CameraEdit, LightEdit
+from pytest_vla.kit.mujoco_table import lights
 from pytest_vla.sim.view import looking_at
 
 CENTRE = (0.0, 0.0, 0.0)

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from pytest_vla.suites.vima import gallery
 from pytest_vla.suites.vima.tasks import TASKS
 
+from pytest_vla.report import gallery
 from pytest_vla.rollout import rollout
 from pytest_vla.suite import register
 
@@ -38,7 +38,7 @@ def test_the_readme_shows_every_task_and_its_pictures_are_small():
         assert f"| `{name}` | {task.step_limit} |" in readme
 
 
-def test_the_gallery_command_draws_one_picture_per_task(tmp_path):
-    paths = gallery.draw(tmp_path / "out", index=1)
+def test_the_gallery_command_draws_one_picture_per_task(tmp_path, suite):
+    paths = gallery.draw(suite, tmp_path / "out", index=1)
     assert {path.stem for path in paths} == set(TASKS)
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
