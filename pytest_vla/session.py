@@ -239,7 +239,8 @@ class Session:
             self._inference = statistics(self.service, self._transport_s)
             self.writer.write(self._inference)
         self.run = read_run(self.writer.path)
-        clean = session.exitstatus in CLEAN and not self.usage_error
+        finished = pytest.ExitCode.NO_TESTS_COLLECTED if len(self.done) else pytest.ExitCode.OK
+        clean = session.exitstatus in (*CLEAN, finished) and not self.usage_error
         judgement = self.gate.judge(self.run) if self.gate is not None and clean else None
         if judgement is not None:
             self.writer.write(judgement.to_record())

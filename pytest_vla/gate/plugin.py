@@ -14,7 +14,7 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.gate.baseline import read_baseline
 from pytest_vla.gate.comparisons import Scope, check_versions, compare, group_of, versions_of
 from pytest_vla.gate.evidence import GateError, Verdict
-from pytest_vla.gate.judge import Judgement, gather, judge
+from pytest_vla.gate.judge import Judgement, gather, judge, scope_of
 from pytest_vla.gate.rules import By, Group, Rules, check_rules, read_rules
 from pytest_vla.gate.schedule import in_shard, interleaved, make_scope, read_shard
 from pytest_vla.options import Settings
@@ -140,7 +140,7 @@ class GateSession:
             self.judgement = judge(
                 run.table,
                 self.rules,
-                self.scope,
+                scope_of(run, run.of_type("gate")),  # as `pytest-vla gate` reads it later, also where all was done
                 self.baseline,
                 self.settings.run.max_errors,
                 objections=run.objections,

@@ -255,7 +255,7 @@ def test_the_run_file_names_the_probe_that_was_asked_for_also_where_the_function
         import pytest_vla as vla
         from test_reach import ReachSuite
 
-        @vla.hunt(ReachSuite(), axes="robot.delay", task="near", partition="calm", budget=15)
+        @vla.hunt(ReachSuite(), axes="robot.delay", task="near", partition="calm", episodes=15)
         def test_other(policy, env, episode, perturbation):
             assert vla.rollout(policy, env, replace(episode, perturbation=""))
         """
