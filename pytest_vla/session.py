@@ -211,7 +211,7 @@ class Session:
             return
         message = f"the worker process died while running this episode ({report.longrepr})"
         result = Result(key, "error", "worker_lost", message)
-        attach(report, Rolled((Record(result, report.nodeid, "failed"),)))
+        attach(self.config, report, Rolled((Record(result, report.nodeid, "failed"),)))
 
     def _key_of(self, nodeid: str) -> EpisodeKey | None:
         """The planned episode of a node id, where its item was in another process."""
