@@ -157,9 +157,7 @@ def main() -> None:
         folder = Path(name)
         pairs = [episode_speed(folder, episodes) for _ in range(repeats)]
         for bare, plugin in pairs:
-            print(
-                f"episodes per CPU second: bare loop {bare:6.2f}, through pytest {plugin:6.2f}, ratio {plugin / bare:.3f}"
-            )
+            print(f"episodes per CPU second: bare {bare:6.2f}, through pytest {plugin:6.2f}, ratio {plugin / bare:.3f}")
         ratio = statistics.median(plugin / bare for bare, plugin in pairs)
         plain_ms, ours_ms = (worker_milliseconds(folder, source, worked) for source in (PLAIN, NOTHING))
         print(
