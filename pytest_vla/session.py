@@ -44,6 +44,7 @@ from pytest_vla.run import (
 )
 from pytest_vla.run.plan import HuntName
 from pytest_vla.run.provenance import provenance
+from pytest_vla.run.table import UNSOLVED
 from pytest_vla.suite import get_suite, suite_names
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ class Session:
         message = message_of(report)
         if message is not None:
             self.take(message, report)
+            release(report)
         elif report.failed:
             self._other_failures += 1
         if report.when == "teardown":
@@ -180,8 +182,6 @@ class Session:
                 self._planned(message)
             case HuntBegan(line) | Probed(line) | HuntEnded(line):
                 self.writer.write(line.to_record())
-                if report is not None:
-                    release(report)
             case Said(text):
                 self.live.say(text)
 
@@ -311,7 +311,7 @@ class Ending:
         if self.verdict is not None:
             return self.verdict
         failed = (
-            (self.run.table.outcome == 0).any()
+            (self.run.table.outcome == UNSOLVED).any()
             or self.run.table.error_count() > self.max_errors
             or self.run.objections
             or not self.run.completeness(gated=False).finished
