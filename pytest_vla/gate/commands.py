@@ -16,6 +16,7 @@ from pytest_vla.run import Run, read_run
 def _gate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_file", type=Path, metavar="RUN", help=f"{RUN_HELP}, also a merged one")
     share(parser, "baseline", help="judge against this run (default: the run's own baseline)")
+    share(parser, "anchor", help="judge against this release as well (default: the run's own anchor)")
     parser.add_argument(
         "--success", action="append", default=[], metavar="PATTERN=RATE", help="suite[/task[/partition]]=0.8"
     )
@@ -42,7 +43,7 @@ def _gate(options: argparse.Namespace) -> int:
     }
     if options.success:
         changes["success"] = dict(map(_threshold, options.success))
-    judgement = judge_run(_readable(options.run_file), options.baseline, changes, options.max_errors)
+    judgement = judge_run(_readable(options.run_file), options.baseline, changes, options.max_errors, options.anchor)
     print(render(judgement, color=sys.stdout.isatty()))
     for line in workflow_commands(judgement):
         print(line)
