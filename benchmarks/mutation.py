@@ -45,7 +45,9 @@ TARGETS = {
     ),
     "run": Target(("run/*.py",), ("tests/run",)),
     "exact": Target(("gate/exact.py",), ("tests/gate/test_exact.py",)),
-    "sequential": Target(("gate/sequential.py",), ("tests/gate/test_sequential.py",)),
+    "sequential": Target(
+        ("gate/sequential.py",), ("tests/gate/test_sequential.py", "tests/gate/test_sequential_values.py")
+    ),
     "comparisons": Target(("gate/comparisons.py",), ("tests/gate/test_comparisons.py",)),
 }
 

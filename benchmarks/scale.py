@@ -23,6 +23,7 @@ CELLS = len(TASKS) * len(PARTITIONS)
 SMALL, LARGE = 100_000, 1_000_000
 SUCCESS = 0.8
 SEED = 7
+UNDECIDED = 6
 
 COMMANDS = {
     "show": ("show", "{run}"),
@@ -96,7 +97,7 @@ def measure(name: str, run: Path, out: Path) -> Cost:
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    if process.returncode not in (0, UNDECIDED):  # a gate says so of few episodes, having read them all
         raise SystemExit(f"{' '.join(arguments)} ended with exit code {process.returncode}")
     return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 

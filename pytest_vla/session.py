@@ -139,12 +139,11 @@ class Session:
             raise RunFileError(
                 f"cannot resume '{path}': it was made with {difference}. Use the same policy, or another --vla-run-dir"
             )
-        for number, source in {*zip(run.table.cell.tolist(), run.table.source.tolist(), strict=True)}:
-            name, version = run.table.cells[number].suite, run.table.sources[source].version
-            if name in suite_names() and get_suite(name).version != version:
+        for name, versions in run.table.versions().items():
+            if name in suite_names() and versions != [get_suite(name).version]:
                 raise RunFileError(
-                    f"cannot resume '{path}': it was made with version {version} of suite '{name}', installed is "
-                    f"{get_suite(name).version}. Use another --vla-run-dir"
+                    f"cannot resume '{path}': it was made with version {', '.join(versions)} of suite '{name}', "
+                    f"installed is {get_suite(name).version}. Use another --vla-run-dir"
                 )
         self.before = run
         return RunWriter.resume(path)

@@ -39,8 +39,8 @@ class ReportHooks:
         baseline = self.settings.gate.baseline
         try:
             run = read_run(session.writer.path)
-            if not len(run) and not run.hunts:
-                return
+            if not len(run) and not run.hunts and run.completeness(gated=False).finished:
+                return  # there was nothing to do
             other = read_run(baseline) if baseline and run_path(baseline).suffix == ".jsonl" else None
             path = build_report(
                 run,

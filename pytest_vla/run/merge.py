@@ -42,13 +42,12 @@ def _check_policies(runs: Sequence[Run]) -> None:
 def _check_versions(runs: Iterable[Run]) -> None:
     versions: dict[str, str] = {}
     for run in runs:
-        table = run.table
-        for cell, source in {*zip(table.cell.tolist(), table.source.tolist(), strict=True)}:
-            suite, version = table.cells[cell].suite, table.sources[source].version
-            if versions.setdefault(suite, version) != version:
-                raise RunFileError(
-                    f"suite '{suite}' has version {versions[suite]} in one run and {version} in '{run.path}'"
-                )
+        for suite, found in run.table.versions().items():
+            for version in found:
+                if versions.setdefault(suite, version) != version:
+                    raise RunFileError(
+                        f"suite '{suite}' has version {versions[suite]} in one run and {version} in '{run.path}'"
+                    )
 
 
 def _chosen(runs: Sequence[Run]) -> list[list[int]]:

@@ -47,9 +47,8 @@ def test_a_finished_run_has_nothing_to_complain_of(make_run, record_of):
 
 
 def test_a_test_that_failed_although_its_episode_was_solved_is_named(make_run, record_of):
-    objections = [
-        record_of(i, nodeid=f"test_x.py::test[{i}]", test="failed", objection="E\nassert 3 < 2") for i in range(7)
-    ]
+    said = "assert 3 < 2\n +  where 3 = steps"
+    objections = [record_of(i, nodeid=f"test_x.py::test[{i}]", test="failed", objection=said) for i in range(7)]
     told = describe_run(make_run([*objections, record_of(7), record_of(8, "unsolved")]))
     assert "7 tests failed although their episodes were solved:" in told
     assert "  test_x.py::test[4]: assert 3 < 2" in told
@@ -60,7 +59,7 @@ def test_a_test_that_failed_although_its_episode_was_solved_is_named(make_run, r
 
 
 def test_a_failure_that_no_episode_explains_is_named(make_run, record_of):
-    failure = Failure("test_x.py::test[0]", "teardown", "Traceback\nOSError: busy")
+    failure = Failure("test_x.py::test[0]", "teardown", "OSError: busy\n(while it was closed)")
     assert "  test_x.py::test[0] (teardown): OSError: busy" in describe_run(make_run([record_of(0)], lines=[failure]))
 
 

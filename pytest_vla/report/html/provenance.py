@@ -26,7 +26,7 @@ def facts(run: Run) -> Facts:
     found: list[tuple[str, Any]] = [
         ("policy", policy.text),
         ("digest", policy.digest),
-        ("identity", "unverified: what answers may change without the digest" if policy.verified is False else ""),
+        ("identity", "unverified" if policy.verified is False else ""),
         ("made", provenance.get("created")),
         ("suites", ", ".join(f"{name} version {number}" for name, number in suites.items())),
         ("commit", f"{str(commit.get('id', ''))[:12]}{' with changes' if commit.get('dirty') else ''}"),
