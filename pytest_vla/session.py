@@ -239,7 +239,8 @@ class Session:
             self._inference = statistics(self.service, self._transport_s)
             self.writer.write(self._inference)
         self.run = read_run(self.writer.path)
-        clean = session.exitstatus in CLEAN and not self.usage_error
+        nothing_left = self.before is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+        clean = (session.exitstatus in CLEAN or nothing_left) and not self.usage_error
         judgement = self.gate.judge(self.run) if self.gate is not None and clean else None
         if judgement is not None:
             self.writer.write(judgement.to_record())

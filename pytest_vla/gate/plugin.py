@@ -13,7 +13,7 @@ from pytest_vla.episode import Cell, EpisodeKey
 from pytest_vla.gate.baseline import read_references
 from pytest_vla.gate.comparisons import Scope, check_versions, versions_of
 from pytest_vla.gate.evidence import GateError
-from pytest_vla.gate.judge import Judgement, judge_by
+from pytest_vla.gate.judge import Judgement, judge_by, scope_of
 from pytest_vla.gate.questions import questions, shard_by
 from pytest_vla.gate.rules import Rules, check_rules, read_rules
 from pytest_vla.gate.schedule import in_shard, interleaved, make_scope, read_shard
@@ -137,7 +137,8 @@ class GateSession:
     def judge(self, run: Run) -> Judgement | None:
         """The verdict on all results; None where nothing was run."""
         if len(run):
-            self.judgement = judge_by(run, self.rules, self.scope, self.references, self.settings.run.max_errors)
+            scope = self.scope if self.scope.cells else scope_of(run, run.of_type("gate"))  # nothing was left to run
+            self.judgement = judge_by(run, self.rules, scope, self.references, self.settings.run.max_errors)
         return self.judgement
 
 
