@@ -163,6 +163,10 @@ class GateOptions:
         default=None,
         metadata=option("text", "RUN", "Judge it against this release as well: baselines drift (turns on --vla-gate)"),
     )
+    ledger: str | None = field(
+        default=None,
+        metadata=option("text", "FILE", "Keep the verdicts there: a second try must prove more (none: no ledger)"),
+    )
     early_stop: bool = field(
         default=False, metadata=flag("Stop each comparison once it is decided (turns on --vla-gate)")
     )

@@ -201,7 +201,8 @@ class Session:
         self.writer.write(message.plan.to_record())
         self.live.begin(len(message.plan.part - self.done))
         if self.gate is not None and message.gate is not None:
-            self.gate.begin(message.gate, self.before.records() if self.before is not None else ())
+            done = self.before.records() if self.before is not None else ()
+            self.gate.begin(message.gate, done, read_run(self.writer.path))
             self.writer.write({"type": "gate", **message.gate, "rules": self.gate.rules.to_dict()})
 
     def crashed(self, report: pytest.TestReport) -> None:

@@ -11,6 +11,8 @@ from pytest_vla.episode import Cell
 from pytest_vla.gate.baseline import Reference, read_references
 from pytest_vla.gate.comparisons import Comparison, Scope, compare
 from pytest_vla.gate.evidence import EXIT_CODES, Evidence, GateError, Verdict, combine, holm
+from pytest_vla.gate.ledger import Case, Ledger, spent
+from pytest_vla.gate.planning import Alphas
 from pytest_vla.gate.questions import ANCHOR, BASELINE
 from pytest_vla.gate.rules import Rules, check_rules, read_rules
 from pytest_vla.run import Completeness, Run, Table
@@ -85,6 +87,8 @@ class Judgement:
     """Cells of the baseline that the run's selection has, and the run has not."""
     outside: tuple[Cell, ...] = ()
     """Cells of the baseline that were not asked for."""
+    attempt: int | None = None
+    """The how manieth verdict on this policy it is; None where nobody keeps count."""
 
     @property
     def too_many_errors(self) -> bool:
@@ -119,6 +123,7 @@ class Judgement:
             "errors": self.errors,
             "anytime": self.guarantee.anytime,
             "guarantee": str(self.guarantee),
+            "attempt": self.attempt,
             "rows": [row.to_record() for row in self.rows],
         }
 
@@ -135,13 +140,14 @@ def judge(
     complete: Completeness | None = None,
     history: Sequence[str] = (),
     absent: tuple[tuple[Cell, ...], tuple[Cell, ...]] = ((), ()),
+    attempt: int | None = None,
 ) -> Judgement:
     """Answer every comparison.
 
     Failing is claimed with Holm's correction over all comparisons, as one failure fails the gate. Passing needs none:
     the gate passes only where every comparison does, so a bad task must pass its own test at alpha. `history` says why
     somebody could have stopped at another moment; `absent` are the baseline's cells that the run has not, those of its
-    selection and the others.
+    selection and the others. The `attempt` to pass, where a ledger counts them, has its share of the error rate.
     """
     scope = scope or Scope()
     reasons = list(history)
@@ -152,12 +158,13 @@ def judge(
     scope = replace(scope, anytime=bool(reasons))
     comparisons = compare(table, rules, scope, baseline, anchor)
     total = max(scope.comparisons, len(comparisons))
-    evidence = [gather(comparison, rules, total, scope) for comparison in comparisons]
+    to_pass = rules.alpha if attempt is None else rules.alpha * spent(attempt)
+    evidence = [gather(comparison, (to_pass, rules.alpha / max(total, 1)), scope) for comparison in comparisons]
     unseen = [1.0] * (total - len(comparisons))
     adjusted = holm([item.failing for item in evidence] + unseen)[: len(comparisons)]
     open_tests = total - sum(value <= rules.alpha for value in adjusted)
     rows = [
-        _row(comparison, item, failing, rules, max(open_tests, 1))
+        _row(comparison, item, failing, rules, (to_pass, rules.alpha / max(open_tests, 1)))
         for comparison, item, failing in zip(comparisons, evidence, adjusted, strict=True)
     ]
     return Judgement(
@@ -170,6 +177,7 @@ def judge(
         complete,
         Guarantee(tuple(reasons)),
         *absent,
+        attempt,
     )
 
 
@@ -179,6 +187,7 @@ def judge_run(
     changes: Mapping[str, Any] | None = None,
     max_errors: int | None = None,
     anchor: str | Path | None = None,
+    ledger: Ledger | None = None,
 ) -> Judgement:
     """Judge a run by its own rules and baseline, or by those given here (`changes` to the rules' table).
 
@@ -193,16 +202,25 @@ def judge_run(
     if not references and not rules.success:
         raise GateError("nothing to judge by: add --baseline=RUN, or a threshold such as --success=SUITE/TASK=0.8")
     errors = options.get("max_errors", 0) if max_errors is None else max_errors
-    return judge_by(run, rules, scope_of(run, lines), references, errors)
+    verdicts = run.of_type("verdict")
+    attempt = verdicts[-1].get("attempt") if verdicts else None  # as its own ledger counted, when it was there
+    return judge_by(run, rules, scope_of(run, lines), references, errors, ledger, attempt)
 
 
 def judge_by(
-    run: Run, rules: Rules, scope: Scope, references: Mapping[str, Reference], max_errors: int = 0
+    run: Run,
+    rules: Rules,
+    scope: Scope,
+    references: Mapping[str, Reference],
+    max_errors: int = 0,
+    ledger: Ledger | None = None,
+    attempt: int | None = None,
 ) -> Judgement:
-    """Judge a run, in a session or later, with what its file says of how it came about."""
+    """Judge a run, in a session or later, with what its file says of how it came about; the ledger is told."""
     tables = {name: reference.table for name, reference in references.items()}
     planned = {*scope.cells, *run.table.cells}
-    return judge(
+    case = Case.of(run, rules, planned, tables)
+    judgement = judge(
         run.table,
         rules,
         scope,
@@ -213,7 +231,11 @@ def judge_by(
         complete=run.completeness(gated=True),
         history=history_of(run, references),
         absent=absent_cells(planned, tables[BASELINE], picked_tasks(run)) if BASELINE in tables else ((), ()),
+        attempt=ledger.attempt(case) if ledger is not None else attempt,
     )
+    if ledger is not None and judgement.finished:
+        ledger.record(case, str(judgement.verdict))
+    return judgement
 
 
 def history_of(run: Run, references: Mapping[str, Reference] | None = None) -> list[str]:
@@ -267,16 +289,16 @@ def scope_of(run: Run, lines: Sequence[Mapping[str, Any]]) -> Scope:
     return replace(scopes[0], cells=cells, comparisons=max(scope.comparisons for scope in scopes))
 
 
-def gather(comparison: Comparison, rules: Rules, total: int, scope: Scope) -> Evidence:
-    """The evidence on one of `total` comparisons; it never depends on the others, so a run may stop each by itself."""
-    passing = rules.alpha if scope.early_stop or not comparison.guard else NEVER
-    return comparison.sample.evidence(comparison.bounds, (passing, rules.alpha / max(total, 1)), scope.prefix)
+def gather(comparison: Comparison, alphas: Alphas, scope: Scope) -> Evidence:
+    """The evidence on one comparison; it never depends on the others, so a run may stop each by itself."""
+    passing = alphas[0] if scope.early_stop or not comparison.guard else NEVER
+    return comparison.sample.evidence(comparison.bounds, (passing, alphas[1]), scope.prefix)
 
 
-def _row(comparison: Comparison, evidence: Evidence, failing: float, rules: Rules, open_tests: int) -> Row:
+def _row(comparison: Comparison, evidence: Evidence, failing: float, rules: Rules, alphas: Alphas) -> Row:
     verdict = evidence.stopped or Verdict.UNDECIDED
     if not evidence.stopped:
-        if evidence.passing <= rules.alpha:
+        if evidence.passing <= alphas[0]:
             verdict = Verdict.PASS
         elif failing <= rules.alpha:
             verdict = Verdict.FAIL
@@ -288,5 +310,5 @@ def _row(comparison: Comparison, evidence: Evidence, failing: float, rules: Rule
     if comparison.guard:
         pvalue = failing
     elif verdict is Verdict.UNDECIDED:
-        more = sample.more(comparison.bounds, (rules.alpha, rules.alpha / open_tests))
+        more = sample.more(comparison.bounds, alphas)
     return Row(comparison, evidence, verdict, pvalue, sample.interval(rules.confidence), more)

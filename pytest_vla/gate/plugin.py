@@ -14,6 +14,7 @@ from pytest_vla.gate.baseline import read_references
 from pytest_vla.gate.comparisons import Scope, check_versions, versions_of
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.judge import Judgement, judge_by, scope_of
+from pytest_vla.gate.ledger import Case, open_ledger, spent
 from pytest_vla.gate.questions import questions, shard_by
 from pytest_vla.gate.rules import Rules, check_rules, read_rules
 from pytest_vla.gate.schedule import in_shard, interleaved, make_scope, read_shard
@@ -96,6 +97,7 @@ class GateSession:
                 '[tool.pytest_vla.gate.success] "suite/task" = 0.8 in pyproject.toml'
             )
         questions([], self.rules, list(self.references))
+        self.ledger = open_ledger(settings.gate.ledger, settings.gate.baseline)
         self.scope = Scope(first=settings.run.first_episode, early_stop=settings.gate.early_stop)
         self.flags: StopFlags | None = None
         self.judgement: Judgement | None = None
@@ -114,13 +116,16 @@ class GateSession:
         self.flags.clear()
         return self.flags
 
-    def begin(self, scope: Mapping[str, Any], done: Iterable[Record] = ()) -> None:
-        """Take the scope that a worker reports, and what a resumed run has already."""
+    def begin(self, scope: Mapping[str, Any], done: Iterable[Record] = (), run: Run | None = None) -> None:
+        """Take the scope that a worker reports, and what a resumed run has already; `run` is the file so far."""
         self.scope = Scope.from_dict(scope)
         if self.flags is None:
             return
         tables = {name: found.table for name, found in self.references.items()}
-        self._watch = Watch(self.rules, self.scope, tables)
+        share = 1.0
+        if self.ledger is not None and run is not None:
+            share = spent(self.ledger.attempt(Case.of(run, self.rules, self.scope.cells, tables)))
+        self._watch = Watch(self.rules, self.scope, tables, share)
         for record in done:
             self.add(record)
 
@@ -138,7 +143,9 @@ class GateSession:
         """The verdict on all results; None where nothing was run."""
         if len(run):
             scope = self.scope if self.scope.cells else scope_of(run, run.of_type("gate"))  # nothing was left to run
-            self.judgement = judge_by(run, self.rules, scope, self.references, self.settings.run.max_errors)
+            self.judgement = judge_by(
+                run, self.rules, scope, self.references, self.settings.run.max_errors, self.ledger
+            )
         return self.judgement
 
 

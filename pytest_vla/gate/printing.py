@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytest_vla.gate.evidence import Verdict
 from pytest_vla.gate.judge import Judgement, Row
+from pytest_vla.gate.ledger import spent
 from pytest_vla.gate.questions import ANCHOR
 from pytest_vla.gate.rules import Group
 from pytest_vla.gate.samples import PairedSample, RateSample
@@ -128,6 +129,9 @@ def remarks(judgement: Judgement) -> list[str]:
             f"{judgement.errors} errors are left out of every rate; a pass holds with the policy's as failures, a fail "
             "with them as successes"
         )
+    if judgement.attempt is not None and judgement.attempt > 1:
+        needed = 100 * (1 - judgement.rules.alpha * spent(judgement.attempt))
+        lines.append(f"verdict number {judgement.attempt} on this policy: a pass needs {needed:.4g}% confidence by now")
     percent = 100 * judgement.rules.alpha
     lines.append(f"each error rate, at most {percent:g}%, {judgement.guarantee}")
     return lines

@@ -31,8 +31,9 @@ Step = tuple[float, float]  # an outcome, or a difference of two, at its worst a
 class Watch:
     """Every question of a gate; says which cells need no more episodes."""
 
-    def __init__(self, rules: Rules, scope: Scope, tables: Mapping[str, Table]) -> None:
-        alphas = (rules.alpha, rules.alpha / max(scope.comparisons, 1))
+    def __init__(self, rules: Rules, scope: Scope, tables: Mapping[str, Table], share: float = 1.0) -> None:
+        """`share` is that of the error rate which is left for passing."""
+        alphas = (share * rules.alpha, rules.alpha / max(scope.comparisons, 1))
         partners = {name: Partners(table) for name, table in tables.items()}
         self._watched: dict[Cell, list[_Watched]] = {}
         self._settled: dict[Cell, Verdict] = {}
