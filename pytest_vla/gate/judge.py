@@ -19,6 +19,9 @@ from pytest_vla.run import Completeness, Run, Table
 from pytest_vla.run.intervals import Interval
 
 NEVER = 1e-12  # the level of an answer that is not wanted
+#: Of the error rate: a verdict at the declared number of episodes uses this much. The rest is for whoever is not
+#: content with it and goes on, or looked before: their test is one for any time, and covers all looks there may be.
+DECLARED_SHARE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +30,19 @@ class Guarantee:
 
     reasons: tuple[str, ...] = ()
     """Why a test for a declared number would not do; none where it does."""
+    from_the_start: bool = False
+    """Whether there never was, and never will be, a verdict at a declared number."""
 
     @property
     def anytime(self) -> bool:
         return bool(self.reasons)
+
+    @property
+    def share(self) -> float:
+        """Of the error rate, for this verdict."""
+        if not self.anytime:
+            return DECLARED_SHARE
+        return 1.0 if self.from_the_start else 1 - DECLARED_SHARE
 
     def __str__(self) -> str:
         if not self.anytime:
@@ -150,21 +162,18 @@ def judge(
     selection and the others. The `attempt` to pass, where a ledger counts them, has its share of the error rate.
     """
     scope = scope or Scope()
-    reasons = list(history)
-    if scope.early_stop:
-        reasons.insert(0, "each comparison ends when it is decided")
-    if complete is not None and not complete.finished:
-        reasons.append("the run is not finished")
-    scope = replace(scope, anytime=bool(reasons))
+    guarantee = _guarantee(scope, history, complete)
+    scope = replace(scope, anytime=guarantee.anytime)
     comparisons = compare(table, rules, scope, baseline, anchor)
     total = max(scope.comparisons, len(comparisons))
-    to_pass = rules.alpha if attempt is None else rules.alpha * spent(attempt)
-    evidence = [gather(comparison, (to_pass, rules.alpha / max(total, 1)), scope) for comparison in comparisons]
+    alpha = rules.alpha * guarantee.share
+    to_pass = alpha if attempt is None else alpha * spent(attempt)
+    evidence = [gather(comparison, (to_pass, alpha / max(total, 1)), scope) for comparison in comparisons]
     unseen = [1.0] * (total - len(comparisons))
     adjusted = holm([item.failing for item in evidence] + unseen)[: len(comparisons)]
-    open_tests = total - sum(value <= rules.alpha for value in adjusted)
+    open_tests = max(total - sum(value <= alpha for value in adjusted), 1)
     rows = [
-        _row(comparison, item, failing, rules, (to_pass, rules.alpha / max(open_tests, 1)))
+        _row(comparison, item, failing, rules.confidence, (to_pass, alpha, alpha / open_tests))
         for comparison, item, failing in zip(comparisons, evidence, adjusted, strict=True)
     ]
     return Judgement(
@@ -175,10 +184,19 @@ def judge(
         max_errors,
         objections,
         complete,
-        Guarantee(tuple(reasons)),
+        guarantee,
         *absent,
         attempt,
     )
+
+
+def _guarantee(scope: Scope, history: Sequence[str], complete: Completeness | None) -> Guarantee:
+    reasons = list(history)
+    if scope.early_stop:
+        reasons.insert(0, "each comparison ends when it is decided")
+    if complete is not None and not complete.finished:
+        reasons.append("the run is not finished")
+    return Guarantee(tuple(reasons), from_the_start=scope.early_stop)
 
 
 def judge_run(
@@ -295,20 +313,28 @@ def gather(comparison: Comparison, alphas: Alphas, scope: Scope) -> Evidence:
     return comparison.sample.evidence(comparison.bounds, (passing, alphas[1]), scope.prefix)
 
 
-def _row(comparison: Comparison, evidence: Evidence, failing: float, rules: Rules, alphas: Alphas) -> Row:
+def _row(
+    comparison: Comparison,
+    evidence: Evidence,
+    failing: float,
+    confidence: float,
+    alphas: tuple[float, float, float],
+) -> Row:
+    """`failing` is corrected for all comparisons; the levels are of passing, of failing, and of failing uncorrected."""
+    to_pass, to_fail, alone = alphas
     verdict = evidence.stopped or Verdict.UNDECIDED
     if not evidence.stopped:
-        if evidence.passing <= alphas[0]:
+        if evidence.passing <= to_pass:
             verdict = Verdict.PASS
-        elif failing <= rules.alpha:
+        elif failing <= to_fail:
             verdict = Verdict.FAIL
     if comparison.guard and verdict is Verdict.PASS:
-        verdict = Verdict.FAIL if not evidence.stopped and failing <= rules.alpha else Verdict.UNDECIDED
+        verdict = Verdict.FAIL if not evidence.stopped and failing <= to_fail else Verdict.UNDECIDED
     pvalue = {Verdict.PASS: evidence.passing, Verdict.FAIL: failing}.get(verdict, min(evidence.passing, failing))
     sample = comparison.sample
     more = None
     if comparison.guard:
         pvalue = failing
     elif verdict is Verdict.UNDECIDED:
-        more = sample.more(comparison.bounds, alphas)
-    return Row(comparison, evidence, verdict, pvalue, sample.interval(rules.confidence), more)
+        more = sample.more(comparison.bounds, (to_pass, alone))
+    return Row(comparison, evidence, verdict, pvalue, sample.interval(confidence), more)
