@@ -146,7 +146,7 @@ def missing_shard(rng: np.random.Generator, trials: int) -> Iterator[ErrorRate]:
 def resumed(
     rng: np.random.Generator, rate: float, wanted: tuple[Verdict, ...], step: int | None, most: int = 300
 ) -> Verdict:
-    """20 episodes are declared; then some more at a time, as the gate advises or `step`, until the verdict is wanted."""
+    """20 episodes are declared; then more at a time, as the gate advises or `step`, until the verdict is wanted."""
     rules = read_rules({"success": {"*": [THRESHOLD.low, THRESHOLD.high]}})
     solved = (rng.random((1, most)) < rate).astype(int)
     size, history = 20, ()
