@@ -22,11 +22,11 @@ POOLED_ROUNDS = 10  # of the fixed number: with fewer, a look after a round is h
 
 @dataclass(frozen=True)
 class Saving:
-    """The median number of episodes under early stopping, against the fixed n with the same error rates."""
+    """The median number of episodes (against Wald: the mean), and what it is compared with."""
 
     name: str
     median: float
-    fixed: int
+    fixed: float
     allowed: float
 
     @property
@@ -39,7 +39,7 @@ class Saving:
 
     def __str__(self) -> str:
         return (
-            f"{self.name:58s} median {self.median:5.0f} of {self.fixed:4d} = {100 * self.ratio:3.0f}%"
+            f"{self.name:58s} median {self.median:5.0f} of {self.fixed:4.0f} = {100 * self.ratio:3.0f}%"
             f"  (at most {100 * self.allowed:.0f}%)  {'' if self.ok else 'TOO MANY'}"
         )
 
