@@ -159,6 +159,14 @@ class GateOptions:
     baseline: str | None = field(
         default=None, metadata=option("text", "RUN", "Judge the run against this earlier one (turns on --vla-gate)")
     )
+    anchor: str | None = field(
+        default=None,
+        metadata=option("text", "RUN", "Judge it against this release as well: baselines drift (turns on --vla-gate)"),
+    )
+    ledger: str | None = field(
+        default=None,
+        metadata=option("text", "FILE", "Keep the verdicts there: a second try must prove more (none: no ledger)"),
+    )
     early_stop: bool = field(
         default=False, metadata=flag("Stop each comparison once it is decided (turns on --vla-gate)")
     )
@@ -171,7 +179,7 @@ class GateOptions:
     @property
     def gating(self) -> bool:
         """Whether a gate's verdict is the exit code."""
-        return self.gate or self.early_stop or self.baseline is not None
+        return self.gate or self.early_stop or self.baseline is not None or self.anchor is not None
 
 
 @dataclass(frozen=True, slots=True)

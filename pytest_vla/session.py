@@ -201,7 +201,8 @@ class Session:
         self.writer.write(message.plan.to_record())
         self.live.begin(len(message.plan.part - self.done))
         if self.gate is not None and message.gate is not None:
-            self.gate.begin(message.gate, self.before.records() if self.before is not None else ())
+            done = self.before.records() if self.before is not None else ()
+            self.gate.begin(message.gate, done, read_run(self.writer.path))
             self.writer.write({"type": "gate", **message.gate, "rules": self.gate.rules.to_dict()})
 
     def crashed(self, report: pytest.TestReport) -> None:
@@ -239,8 +240,8 @@ class Session:
             self._inference = statistics(self.service, self._transport_s)
             self.writer.write(self._inference)
         self.run = read_run(self.writer.path)
-        finished = pytest.ExitCode.NO_TESTS_COLLECTED if len(self.done) else pytest.ExitCode.OK
-        clean = session.exitstatus in (*CLEAN, finished) and not self.usage_error
+        nothing_left = self.before is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+        clean = (session.exitstatus in CLEAN or nothing_left) and not self.usage_error
         judgement = self.gate.judge(self.run) if self.gate is not None and clean else None
         if judgement is not None:
             self.writer.write(judgement.to_record())

@@ -6,11 +6,13 @@ that a later run pairs with the table only where it starts from the same scenes.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import count, takewhile
 from pathlib import Path
 
 from pytest_vla.episode import EpisodeKey, Outcome, Result
 from pytest_vla.gate.evidence import GateError
+from pytest_vla.gate.questions import ANCHOR, BASELINE
 from pytest_vla.run import Record, RunFileError, Table, read_run, run_path
 from pytest_vla.run.pair import UNSTATED
 from pytest_vla.run.table import ERROR, OUTCOMES, SCENE_LETTERS, UNKNOWN, TableBuilder
@@ -26,32 +28,52 @@ REASONS: dict[str, tuple[Outcome, str | None]] = {
 }
 
 
+@dataclass(frozen=True)
+class Reference:
+    """What a run is compared with."""
+
+    table: Table
+    stopped_early: bool = False
+    """Whether its own results decided how many episodes it has: only a test for any time is fair to both then."""
+
+
+def read_references(baseline: str | Path | None, anchor: str | Path | None = None) -> dict[str, Reference]:
+    """What was given of BASELINE and ANCHOR, by name."""
+    given = {BASELINE: baseline, ANCHOR: anchor}
+    return {name: read_reference(run, name) for name, run in given.items() if run is not None}
+
+
 def read_baseline(run: str | Path) -> Table:
-    """The episodes of a baseline; an empty, damaged or unfinished one is an error that says what to do."""
+    """The episodes of a baseline."""
+    return read_reference(run).table
+
+
+def read_reference(run: str | Path, name: str = BASELINE) -> Reference:
+    """A baseline, or an anchor; an empty, damaged or unfinished one is an error that says what to do."""
     path = run_path(run)
     if path.suffix == SNAPSHOT_SUFFIX:
         try:
-            return parse_table(path.read_text(encoding="utf-8"))
+            return Reference(parse_table(path.read_text(encoding="utf-8")))
         except (OSError, UnicodeDecodeError) as error:
-            raise GateError(f"cannot read the baseline '{path}': {error}") from None
+            raise GateError(f"cannot read the {name} '{path}': {error}") from None
     try:
         baseline = read_run(path)
     except RunFileError as error:
-        raise GateError(f"the baseline cannot be used: {error}") from None
+        raise GateError(f"the {name} cannot be used: {error}") from None
     if baseline.damaged:
         number, problem = baseline.damaged[0]
         raise GateError(
-            f"the baseline '{path}' is damaged: {len(baseline.damaged)} of its lines cannot be read, the first is "
+            f"the {name} '{path}' is damaged: {len(baseline.damaged)} of its lines cannot be read, the first is "
             f"line {number} ({problem}). Make it again, or take an undamaged copy"
         )
     if not len(baseline.table.measured()):
-        raise GateError(f"the baseline '{path}' is empty: it has no measured episode. Make it again")
+        raise GateError(f"the {name} '{path}' is empty: it has no measured episode. Make it again")
     complete = baseline.completeness(gated=False)
     if not complete.finished:
         raise GateError(
-            f"the baseline '{path}' was not finished ({complete.done} of {complete.planned} episodes): add --vla-resume"
+            f"the {name} '{path}' was not finished ({complete.done} of {complete.planned} episodes): add --vla-resume"
         )
-    return baseline.once
+    return Reference(baseline.once, baseline.stopped_early)
 
 
 def render_table(table: Table) -> str:

@@ -16,6 +16,8 @@ from pytest_vla.run import Run, read_run
 def _gate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_file", type=Path, metavar="RUN", help=f"{RUN_HELP}, also a merged one")
     share(parser, "baseline", help="judge against this run (default: the run's own baseline)")
+    share(parser, "anchor", help="judge against this release as well (default: the run's own anchor)")
+    share(parser, "ledger", help="count this verdict there, and ask for more at a second try (default: no ledger)")
     parser.add_argument(
         "--success", action="append", default=[], metavar="PATTERN=RATE", help="suite[/task[/partition]]=0.8"
     )
@@ -33,6 +35,7 @@ def _compare_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _gate(options: argparse.Namespace) -> int:
     from pytest_vla.gate.judge import judge_run
+    from pytest_vla.gate.ledger import open_ledger
     from pytest_vla.gate.printing import render, workflow_commands, write_step_summary
 
     changes: dict[str, Any] = {
@@ -42,7 +45,9 @@ def _gate(options: argparse.Namespace) -> int:
     }
     if options.success:
         changes["success"] = dict(map(_threshold, options.success))
-    judgement = judge_run(_readable(options.run_file), options.baseline, changes, options.max_errors)
+    ledger = open_ledger(options.ledger, None)
+    run = _readable(options.run_file)
+    judgement = judge_run(run, options.baseline, changes, options.max_errors, options.anchor, ledger)
     print(render(judgement, color=sys.stdout.isatty()))
     for line in workflow_commands(judgement):
         print(line)

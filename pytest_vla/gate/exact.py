@@ -6,7 +6,7 @@ p-value is the largest over all its values. Tables are ordered by the score stat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Count = int | Array
+
+Counts = Sequence[tuple[int, int]]
 
 NUISANCE_POINTS = 129
 TIE = 1e-9  # two statistics closer than this are the same table order
@@ -48,6 +50,56 @@ def paired_evidence(gained: int, lost: int, pairs: int, bounds: Bounds) -> Evide
     passing = paired_pvalue(gained, lost, pairs, bounds.low)
     failing = paired_pvalue(lost, gained, pairs, -bounds.high)
     return Evidence(passing, failing, pairs)
+
+
+def pooled_rate_evidence(tasks: Counts, bounds: Bounds) -> Evidence:
+    """One success rate over several tasks, each (solved, measured): the binomial test on what the tasks tell together.
+
+    Easy and hard tasks vary less around their own rates than episodes of one task of their mean rate would, so that
+    they count for more episodes; with one task, or tasks that are alike, this is the plain test.
+    """
+    from scipy.special import betainc
+
+    solved, measured = _sums(tasks)
+    worth = information(tasks)
+    if worth == 1 or not measured:
+        return rate_evidence(solved, measured, bounds)
+    total = measured * worth
+    above = (solved - 0.5) * worth + 0.5  # a step of one episode, centred on its old place
+    below = (solved + 0.5) * worth - 0.5
+    passing = float(betainc(above, total - above + 1, bounds.low)) if solved else 1.0
+    failing = 1 - float(betainc(below + 1, total - below, bounds.high)) if solved < measured else 1.0
+    return Evidence(passing, failing, measured)
+
+
+def pooled_unpaired_evidence(a: Counts, b: Counts, bounds: Bounds) -> Evidence:
+    """Rate of B minus rate of A over the same tasks, by independent episodes."""
+    return unpaired_evidence(_worth(a), _worth(b), bounds)
+
+
+def information(tasks: Counts) -> float:
+    """How many episodes of one task of the mean rate an episode of these tasks is worth: at least 1."""
+    solved, measured = _sums(tasks)
+    if len(tasks) == 1 or min(size for _, size in tasks) < 2:
+        return 1.0
+    within = sum(size * _variance(hits, size) * (size + 1) / size for hits, size in tasks) / measured
+    return max(1.0, _variance(solved, measured) / within)
+
+
+def _variance(solved: int, measured: int) -> float:
+    """Half an episode is added to either side: a task that was solved ten times of ten is not certain."""
+    rate = (solved + 0.5) / (measured + 1)
+    return rate * (1 - rate)
+
+
+def _worth(tasks: Counts) -> tuple[int, int]:
+    solved, measured = _sums(tasks)
+    total = int(measured * information(tasks))
+    return round(solved * total / max(measured, 1)), total
+
+
+def _sums(tasks: Counts) -> tuple[int, int]:
+    return sum(solved for solved, _ in tasks), sum(measured for _, measured in tasks)
 
 
 @lru_cache(maxsize=100_000)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_vla.episode import EpisodeKey
-from pytest_vla.gate.baseline import read_baseline
-from pytest_vla.gate.comparisons import Scope, check_versions, compare, group_of, versions_of
-from pytest_vla.gate.evidence import GateError, Verdict
-from pytest_vla.gate.judge import Judgement, gather, judge, scope_of
-from pytest_vla.gate.rules import By, Group, Rules, check_rules, read_rules
+from pytest_vla.episode import Cell, EpisodeKey
+from pytest_vla.gate.baseline import read_references
+from pytest_vla.gate.comparisons import Scope, check_versions, versions_of
+from pytest_vla.gate.evidence import GateError
+from pytest_vla.gate.judge import Judgement, judge_by, scope_of
+from pytest_vla.gate.ledger import Case, open_ledger, spent
+from pytest_vla.gate.questions import questions, shard_by
+from pytest_vla.gate.rules import Rules, check_rules, read_rules
 from pytest_vla.gate.schedule import in_shard, interleaved, make_scope, read_shard
+from pytest_vla.gate.watch import Watch
 from pytest_vla.options import Settings
-from pytest_vla.run import Plan, Record, Run, Table
-from pytest_vla.run.table import TableBuilder
+from pytest_vla.run import Plan, Record, Run
 from pytest_vla.suite import get_suite, suite_names
 
 FLAGS_FOLDER = "decided"
@@ -56,14 +57,14 @@ def rules_of(settings: Settings) -> Rules:
 
 
 class StopFlags:
-    """A folder in which the controller leaves a note per decided comparison; a worker looks before each episode."""
+    """A folder in which the controller leaves a note per decided cell; a worker looks before each episode."""
 
-    def __init__(self, folder: Path, by: By) -> None:
-        self.folder, self.by = folder, by
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def reason(self, key: EpisodeKey) -> tuple[str, str] | None:
         """Why this episode is not needed any more, as `Unrun` has it; or None."""
-        for why, name in (("budget", BUDGET), ("decided", _file_name(group_of(key.cell, self.by)))):
+        for why, name in (("budget", BUDGET), ("decided", _file_name(key.cell))):
             try:
                 return why, (self.folder / name).read_text(encoding="utf-8")
             except FileNotFoundError:
@@ -75,9 +76,9 @@ class StopFlags:
         for path in self.folder.iterdir():
             path.unlink()
 
-    def raise_flag(self, group: Group | None, reason: str) -> None:
+    def raise_flag(self, cell: Cell | None, reason: str) -> None:
         """Complete or absent: a worker must not read half a reason."""
-        path = self.folder / (BUDGET if group is None else _file_name(group))
+        path = self.folder / (BUDGET if cell is None else _file_name(cell))
         draft = path.with_suffix(".draft")
         draft.write_text(reason, encoding="utf-8")
         draft.replace(path)
@@ -89,81 +90,63 @@ class GateSession:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.rules = rules_of(settings)
-        baseline = settings.gate.baseline
-        self.baseline = read_baseline(baseline) if baseline is not None else None
-        if self.baseline is None and not self.rules.success:
+        self.references = read_references(settings.gate.baseline, settings.gate.anchor)
+        if not self.references and not self.rules.success:
             raise GateError(
                 "nothing to judge by: add --vla-baseline=RUN, or thresholds such as "
                 '[tool.pytest_vla.gate.success] "suite/task" = 0.8 in pyproject.toml'
             )
+        questions([], self.rules, list(self.references))
+        self.ledger = open_ledger(settings.gate.ledger, settings.gate.baseline)
         self.scope = Scope(first=settings.run.first_episode, early_stop=settings.gate.early_stop)
         self.flags: StopFlags | None = None
         self.judgement: Judgement | None = None
-        self.decided: dict[Group, Verdict] = {}
-        self._results: dict[Group, TableBuilder] = defaultdict(TableBuilder)
-        self._old: dict[Group, Table] = {}
+        self._watch: Watch | None = None
         self._count = 0
 
     def baseline_versions(self) -> dict[str, str]:
         """The version of each suite the baseline was made with."""
-        return versions_of(self.baseline) if self.baseline is not None else {}
+        return {
+            suite: version for found in self.references.values() for suite, version in versions_of(found.table).items()
+        }
 
     def open(self, folder: Path) -> StopFlags:
         """Keep the notes on what is decided in a folder next to the run file."""
-        self.flags = StopFlags(folder / FLAGS_FOLDER, self.rules.by)
+        self.flags = StopFlags(folder / FLAGS_FOLDER)
         self.flags.clear()
         return self.flags
 
-    def begin(self, scope: Mapping[str, Any], done: Iterable[Record] = ()) -> None:
-        """Take the scope that a worker reports, and what a resumed run has already."""
+    def begin(self, scope: Mapping[str, Any], done: Iterable[Record] = (), run: Run | None = None) -> None:
+        """Take the scope that a worker reports, and what a resumed run has already; `run` is the file so far."""
         self.scope = Scope.from_dict(scope)
+        if self.flags is None:
+            return
+        tables = {name: found.table for name, found in self.references.items()}
+        share = 1.0
+        if self.ledger is not None and run is not None:
+            share = spent(self.ledger.attempt(Case.of(run, self.rules, self.scope.cells, tables)))
+        self._watch = Watch(self.rules, self.scope, tables, share)
         for record in done:
             self.add(record)
 
     def add(self, record: Record) -> None:
         """Under early stopping: see whether this result decides its comparison, or spends what may be run."""
-        if self.flags is None or record.key.repeat:
+        if self.flags is None or self._watch is None or record.key.repeat:
             return
-        group = group_of(record.cell, self.rules.by)
         self._count += 1
-        self._results[group].add(record, self._count)
-        verdict, used = self._decided(group) if group not in self.decided else (None, 0)
-        if verdict is not None:
-            self.decided[group] = verdict
-            self.flags.raise_flag(group, f"decided: {verdict} after {used} episodes")
+        for cell, verdict, used in self._watch.add(record):
+            self.flags.raise_flag(cell, f"decided: {verdict} after {used} episodes")
         if self._count == self.settings.gate.max_episodes:
             self.flags.raise_flag(None, f"{self._count} episodes were run, as many as --vla-max-episodes allows")
 
     def judge(self, run: Run) -> Judgement | None:
         """The verdict on all results; None where nothing was run."""
         if len(run):
-            self.judgement = judge(
-                run.table,
-                self.rules,
-                scope_of(run, run.of_type("gate")),  # as `pytest-vla gate` reads it later, also where all was done
-                self.baseline,
-                self.settings.run.max_errors,
-                objections=run.objections,
-                complete=run.completeness(gated=True),
+            scope = self.scope if self.scope.cells else scope_of(run, run.of_type("gate"))  # nothing was left to run
+            self.judgement = judge_by(
+                run, self.rules, scope, self.references, self.settings.run.max_errors, self.ledger
             )
         return self.judgement
-
-    def _decided(self, group: Group) -> tuple[Verdict | None, int]:
-        """The verdict once every comparison of the group has stopped, or one of them has failed; and after how many."""
-        cells = {name: count for name, count in self.scope.cells.items() if group_of(name, self.rules.by) == group}
-        scope = Scope(cells, self.scope.first, self.scope.comparisons, early_stop=True)
-        comparisons = compare(self._results[group].table(), self.rules, scope, self._baseline_of(group))
-        evidence = [gather(comparison, self.rules, scope.comparisons, True) for comparison in comparisons]
-        stops = [item.stopped for item in evidence]
-        used = max((item.used for item in evidence if item.stopped), default=0)
-        if Verdict.FAIL in stops:
-            return Verdict.FAIL, used
-        return (Verdict.PASS, used) if stops and None not in stops else (None, used)
-
-    def _baseline_of(self, group: Group) -> Table | None:
-        if self.baseline is not None and group not in self._old:
-            self._old[group] = self.baseline.of_cells(lambda cell: group_of(cell, self.rules.by) == group)
-        return self._old.get(group)
 
 
 class GateHooks:
@@ -176,7 +159,7 @@ class GateHooks:
         self.is_worker = bool(told)
         self.session = GateSession(settings) if settings.gate.gating and not self.is_worker else None
         self.versions = self.session.baseline_versions() if self.session else told.get(BASELINE_VERSIONS, {})
-        self.flags = StopFlags(Path(told[STOP_FOLDER]), self.rules.by) if STOP_FOLDER in told else None
+        self.flags = StopFlags(Path(told[STOP_FOLDER])) if STOP_FOLDER in told else None
 
     # --- every process -----------------------------------------------------------------------------------------------
 
@@ -188,7 +171,8 @@ class GateHooks:
             check_rules(self.rules, [(suite.name, *names) for suite in suites for names in suite.cells()])
             check_versions(self.versions, {key.suite: key.version for key in keys})
         early_stop = self.settings.gate.early_stop
-        shard = in_shard(keys, read_shard(self.settings.run.shard), early_stop, self.rules.by)
+        by = shard_by([key.cell for key in keys], self.rules, self.settings.gate.baseline is not None)
+        shard = in_shard(keys, read_shard(self.settings.run.shard), early_stop, by)
         places = [place for place, mine in enumerate(shard) if mine]
         return [places[place] for place in interleaved([keys[place] for place in places])] if early_stop else places
 
@@ -197,8 +181,9 @@ class GateHooks:
         gate, first = self.settings.gate, self.settings.run.first_episode
         if not gate.gating:
             return None
-        has_baseline = gate.baseline is not None
-        return make_scope(plan.part, plan.whole, self.rules, has_baseline, first, gate.early_stop).to_dict()
+        has_baseline, has_anchor = gate.baseline is not None, gate.anchor is not None
+        scope = make_scope(plan.part, plan.whole, self.rules, has_baseline, first, gate.early_stop, has_anchor)
+        return scope.to_dict()
 
     # --- the controller ----------------------------------------------------------------------------------------------
 
@@ -244,5 +229,5 @@ class GateHooks:
         return LoadScheduling(config, log)
 
 
-def _file_name(group: Group) -> str:
-    return hashlib.blake2b("\0".join(group).encode(), digest_size=12).hexdigest()
+def _file_name(cell: Cell) -> str:
+    return hashlib.blake2b("\0".join(cell).encode(), digest_size=12).hexdigest()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pytest_vla.gate.evidence import Verdict
 from pytest_vla.gate.judge import Judgement, Row
+from pytest_vla.gate.ledger import spent
+from pytest_vla.gate.questions import ANCHOR
+from pytest_vla.gate.rules import Group
 from pytest_vla.gate.samples import PairedSample, RateSample
 
 MIN_WIDTH = 140  # columns: a table cut short would hide the verdict
@@ -22,6 +25,8 @@ def cells_of(row: Row, confidence: float) -> tuple[str, ...]:
     """One row of the table as text."""
     comparison, sample = row.comparison, row.comparison.sample
     name = str(comparison.group)
+    if comparison.against == ANCHOR:
+        name += " since the anchor"
     if not sample.size:
         return (name, sample.test, "0", "-", "-", _asked(row), "-", _verdict_text(row))
     low, high = row.interval
@@ -85,19 +90,20 @@ def headline(judgement: Judgement) -> str:
         why = f"{judgement.objections} tests failed although their episodes were solved"
     elif verdict is Verdict.UNDECIDED and not judgement.finished:
         why = str(judgement.complete)
+    elif verdict is Verdict.UNDECIDED and judgement.missing:
+        why = f"the baseline has {_listed(judgement.missing)}, this run has not"
     elif not rows:
         why = "nothing was compared: no threshold and no baseline is about what was run"
     else:
-        names = [str(row.comparison.group) for row in rows if row.verdict is verdict]
-        shown = (
-            ", ".join(dict.fromkeys(names)) if len(names) <= 5 else f"{', '.join(names[:5])} and {len(names) - 5} more"
-        )
-        why = f"all {len(rows)} comparisons" if verdict is Verdict.PASS else shown
+        named = [row.comparison.group for row in rows if row.verdict is verdict and _decides(row)]
+        needed = sum(not row.comparison.guard for row in rows)
+        guards = f", and none of {len(rows) - needed} tasks is proven worse" if needed < len(rows) else ""
+        why = f"all {needed} comparisons{guards}" if verdict is Verdict.PASS else _listed(named)
     return f"vla gate: {verdict.upper()} (exit {judgement.exit_code}): {why}"
 
 
 def remarks(judgement: Judgement) -> list[str]:
-    """Why a comparison was made as it was, how many episodes are missing, and which errors stood aside."""
+    """Why a comparison was made as it was, how many episodes are missing, and what is made of errors."""
     lines: list[str] = []
     notes: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in judgement.rows:
@@ -107,12 +113,27 @@ def remarks(judgement: Judgement) -> list[str]:
         where = names[0] if len(names) == 1 else f"{len(names)} comparisons"
         lines.append(f"{where}: {test}, {note}")
     if judgement.complete is not None and not judgement.finished:
-        lines.append(f"{judgement.complete}: judged by the episodes before which none is missing")
+        lines.append(f"{judgement.complete}: judged so far, by the episodes before which none is missing")
+    if judgement.outside:
+        lines.append(f"the baseline also has {_listed(judgement.outside)}, which this run was not asked for")
+    for row in judgement.rows:
+        if row.comparison.against == ANCHOR and row.comparison.sample.size:
+            low, high = (100 * end for end in row.interval)
+            moved = f"{100 * row.comparison.sample.effect():+.1f} points [{low:+.0f}, {high:+.0f}]"
+            lines.append(f"{row.comparison.group}: moved by {moved} since the anchor")
     more = [row.more for row in judgement.rows if row.verdict is Verdict.UNDECIDED and row.more is not None]
     if more:
         lines.append(f"undecided: about {max(more)} more episodes each would decide, if the rates stay as observed")
     if judgement.errors and not judgement.too_many_errors:
-        lines.append(f"{judgement.errors} errors are left out of every rate")
+        lines.append(
+            f"{judgement.errors} errors are left out of every rate; a pass holds with the policy's as failures, a fail "
+            "with them as successes"
+        )
+    if judgement.attempt is not None and judgement.attempt > 1:
+        needed = 100 * (1 - judgement.rules.alpha * spent(judgement.attempt))
+        lines.append(f"verdict number {judgement.attempt} on this policy: a pass needs {needed:.4g}% confidence by now")
+    percent = 100 * judgement.rules.alpha
+    lines.append(f"each error rate, at most {percent:g}%, {judgement.guarantee}")
     return lines
 
 
@@ -132,11 +153,23 @@ def workflow_commands(judgement: Judgement, environment: Mapping[str, str] = os.
     if judgement.too_many_errors or judgement.objections or not judgement.finished:
         lines.append(_command(LEVELS.get(judgement.verdict, "warning"), "pytest-vla gate", headline(judgement)))
     for row in judgement.rows:
-        if row.verdict in LEVELS:
+        if row.verdict in LEVELS and _decides(row):
             _, test, n, observed, interval, asked, pvalue, verdict = cells_of(row, judgement.rules.confidence)
             message = f"{verdict}: {observed} {interval} of n={n}, asked {asked} ({test} test, p {pvalue})"
             lines.append(_command(LEVELS[row.verdict], str(row.comparison.group), message))
     return sorted(lines, key=lambda line: not line.startswith("::error"))[:MOST_ANNOTATIONS]
+
+
+def _decides(row: Row) -> bool:
+    """Whether the gate's verdict may come from this row."""
+    return not row.comparison.guard or row.verdict is Verdict.FAIL
+
+
+def _listed(names: Sequence[Group]) -> str:
+    """At most five by name."""
+    unique = list(dict.fromkeys(map(str, names)))
+    shown = ", ".join(unique[:5])
+    return shown if len(unique) <= 5 else f"{shown} and {len(unique) - 5} more"
 
 
 def _header(judgement: Judgement) -> tuple[str, ...]:
@@ -145,16 +178,21 @@ def _header(judgement: Judgement) -> tuple[str, ...]:
 
 
 def _observed(row: Row) -> str:
+    """The effect; where there are errors also with all of them against the policy."""
     sample = row.comparison.sample
     effect = sample.effect()
     if isinstance(sample, RateSample):
-        return f"{100 * effect:.1f}%"
+        worst = f" (worst {100 * sample.worst():.1f}%)" if sample.errors else ""
+        return f"{100 * effect:.1f}%{worst}"
+    worst = f" (worst {100 * sample.worst():+.1f})" if sample.errors else ""
     flips = f" ({sample.gained} up, {sample.lost} down)" if isinstance(sample, PairedSample) else ""
-    return f"{100 * effect:+.1f}{flips}"
+    return f"{100 * effect:+.1f}{flips}{worst}"
 
 
 def _asked(row: Row) -> str:
     bounds, sample = row.comparison.bounds, row.comparison.sample
+    if row.comparison.guard:
+        return "not proven worse"
     if isinstance(sample, RateSample):
         low, high = f"{100 * bounds.low:g}%", f"{100 * bounds.high:g}%"
         return f"at least {high}" if bounds.low == bounds.high else f"{high}, not {low}"
@@ -162,6 +200,8 @@ def _asked(row: Row) -> str:
 
 
 def _verdict_text(row: Row) -> str:
+    if row.comparison.guard and row.verdict is not Verdict.FAIL:
+        return row.comparison.note if not row.comparison.sample.size and row.comparison.note else "not proven worse"
     if row.verdict is not Verdict.UNDECIDED:
         stopped = f" after {row.evidence.used}" if row.evidence.stopped else ""
         return f"{row.verdict}{stopped}"

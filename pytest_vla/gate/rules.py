@@ -12,8 +12,8 @@ from pytest_vla.gate.evidence import Bounds, GateError
 from pytest_vla.suggest import unknown
 
 TABLE = "tool.pytest_vla.gate"
-By = Literal["task", "partition", "suite"]
-LEVELS: tuple[By, ...] = ("task", "partition", "suite")
+By = Literal["task", "partition", "suite", "two-level"]
+LEVELS: tuple[By, ...] = ("task", "partition", "suite", "two-level")
 Group = Cell  # with '*' where a comparison pools over all tasks or partitions
 
 
@@ -23,14 +23,16 @@ class Rules:
 
     `success` maps patterns `suite[/task[/partition]]` to the rates that are asked for. `margin` is how much worse than
     the baseline still passes (or, with `superiority`, how much better a policy may be and still fail). `by` says what
-    one comparison is about: a task in a partition, a partition, or a suite.
+    one comparison is about: a task in a partition, a partition, a suite, or `two-level`: a partition, and no single
+    task of it proven worse. None leaves it to the partition: two-level against a baseline where it has many tasks, else
+    task.
     """
 
     success: tuple[tuple[str, Bounds], ...] = ()
     margin: float = 0.1
     confidence: float = 0.95
     superiority: bool = False
-    by: By = "task"
+    by: By | None = None
 
     @property
     def alpha(self) -> float:
@@ -39,6 +41,11 @@ class Rules:
     def baseline_bounds(self) -> Bounds:
         """The bounds on the new rate minus the baseline's."""
         return Bounds(0.0, self.margin) if self.superiority else Bounds(-self.margin, 0.0)
+
+    @property
+    def success_by(self) -> By:
+        """What one threshold is about."""
+        return self.by if self.by in ("partition", "suite") else "task"
 
     def success_bounds(self, group: Group) -> Bounds | None:
         """The rates asked of a group: those of the pattern that names most of it, the last one among equals."""
@@ -69,8 +76,8 @@ def read_rules(table: Mapping[str, Any]) -> Rules:
     superiority = table.get("superiority", False)
     if not isinstance(superiority, bool):
         raise GateError(f"[{TABLE}] superiority must be true or false, got {superiority!r}")
-    by = table.get("by", "task")
-    if by not in LEVELS:
+    by = table.get("by")
+    if by is not None and by not in LEVELS:
         raise GateError(f"[{TABLE}] by must be one of {', '.join(LEVELS)}, got {by!r}")
     return Rules(_read_success(table.get("success", {})), margin, confidence, superiority, by)
 
@@ -86,7 +93,7 @@ def check_rules(rules: Rules, cells: Iterable[tuple[str, str, str]]) -> None:
             left = [cell for cell in left if fnmatchcase(cell[place], parts[place])]
             if not left:
                 raise GateError(unknown(kind, parts[place], names, f"in [{TABLE}.success] '{pattern}'"))
-        too_fine = {"task": (), "partition": parts[1:2], "suite": parts[1:3]}[rules.by]
+        too_fine = {"task": (), "partition": parts[1:2], "suite": parts[1:3]}[rules.success_by]
         if any(part != "*" for part in too_fine):
             raise GateError(
                 f'[{TABLE}.success] \'{pattern}\' is finer than by = "{rules.by}": write * in its place, or by = "task"'

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.gate.comparisons import Scope, count_comparisons, group_of
+from pytest_vla.gate.comparisons import Scope, count_comparisons
 from pytest_vla.gate.evidence import GateError
+from pytest_vla.gate.questions import group_of
 from pytest_vla.gate.rules import By, Rules
 from pytest_vla.run import KeySet
 
@@ -43,7 +44,15 @@ def interleaved(keys: Sequence[EpisodeKey]) -> list[int]:
     return sorted(places, key=lambda i: (keys[i].index // BLOCK, cells[keys[i].cell], keys[i].index, keys[i].repeat))
 
 
-def make_scope(part: KeySet, whole: KeySet, rules: Rules, has_baseline: bool, first: int, early_stop: bool) -> Scope:
+def make_scope(
+    part: KeySet,
+    whole: KeySet,
+    rules: Rules,
+    has_baseline: bool,
+    first: int,
+    early_stop: bool,
+    has_anchor: bool = False,
+) -> Scope:
     """What a gate over this part is about, with the number of comparisons of the whole."""
-    total = count_comparisons(whole.cells(), rules, has_baseline)
+    total = count_comparisons(whole.cells(), rules, has_baseline, has_anchor)
     return Scope(part.counts(), first, total, early_stop)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from pytest_vla.episode import Cell, EpisodeKey
 from pytest_vla.gate.comparisons import Scope, compare
 from pytest_vla.gate.evidence import Bounds, GateError, holm
+from pytest_vla.gate.judge import history_of
 from pytest_vla.gate.rules import Group, Rules
 from pytest_vla.gate.samples import Sample
 from pytest_vla.run import Run, Tally, pair, replay_command
@@ -20,7 +21,7 @@ EQUAL = Bounds(0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One cell of a run against the same cell of the reference; the p-value is two-sided and Holm-corrected."""
+    """One cell of a run against the same cell of the reference; the p-value is two-sided."""
 
     group: Group
     sample: Sample
@@ -40,16 +41,30 @@ class Flip:
 
 
 def differences(reference: Run, run: Run) -> list[Difference]:
-    """Every cell both runs have, tested on pairs where they share their episodes."""
+    """Every cell both runs have, tested on pairs where they share their episodes; corrected for that many tests."""
+    return corrected([_tested(reference, run)])[0]
+
+
+def corrected(tests: Sequence[Sequence[Difference]]) -> list[list[Difference]]:
+    """Holm's correction over all that is shown together: any star at all is by chance in 5% of the tables."""
+    pvalues = iter(holm([difference.pvalue for found in tests for difference in found]))
+    return [[replace(difference, pvalue=next(pvalues)) for difference in found] for found in tests]
+
+
+def _tested(reference: Run, run: Run) -> list[Difference]:
+    """Where either run could have ended at another moment the test is one for any time."""
     shared = reference.once.tallies().keys()
     mine = run.once.of_cells(lambda cell: cell in shared)
-    found = compare(mine, Rules(), Scope(), reference.once)
-    tested = [comparison.sample.evidence(EQUAL, (0.05, 0.05), early_stop=False) for comparison in found]
-    pvalues = holm([min(1.0, 2 * min(item.passing, item.failing)) for item in tested])
-    return [
-        Difference(comparison.group, comparison.sample, pvalue, comparison.note)
-        for comparison, pvalue in zip(found, pvalues, strict=True)
-    ]
+    anytime = any(one.stopped_early or history_of(one) for one in (reference, run))
+    scope = Scope(first=int(run.options.get("first_episode") or 0), anytime=anytime)
+    found = []
+    for comparison in compare(mine, Rules(by="task"), scope, reference.once):
+        evidence = comparison.sample.evidence(EQUAL, (0.05, 0.05), anytime)
+        pvalue = min(1.0, 2 * min(evidence.passing, evidence.failing))
+        early = "a run was stopped early or added to, tested for any time" if anytime else ""
+        note = ", ".join(filter(None, (comparison.note, early)))
+        found.append(Difference(comparison.group, comparison.sample, pvalue, note))
+    return found
 
 
 def flips(reference: Run, run: Run) -> list[Flip]:
@@ -70,7 +85,7 @@ def describe(runs: Sequence[Run], names: Sequence[str], most_flips: int = 10) ->
         f"{letter} = {name}: policy {_policy(run)}" for letter, name, run in zip(_letters(), names, runs, strict=False)
     ]
     try:
-        tests = [differences(runs[0], run) for run in runs[1:]]
+        tests = corrected([_tested(runs[0], run) for run in runs[1:]])
     except GateError as error:
         raise GateError(
             str(error).replace("the baseline", f"A ({names[0]})").replace("this run", "another one")

@@ -8,7 +8,7 @@ from pytest_vla.run.hunts import Cause, HuntRecord, HuntStart, Reach, Tested
 from pytest_vla.run.identity import Identity
 from pytest_vla.run.keys import KeySet
 from pytest_vla.run.names import EpisodeName, replay_command
-from pytest_vla.run.pair import Pairs, Why, control_pairs, pair
+from pytest_vla.run.pair import Pairs, Partners, Why, control_pairs, pair
 from pytest_vla.run.plan import Completeness, Plan, Unrun
 from pytest_vla.run.record import Record
 from pytest_vla.run.table import Table, sum_by
@@ -25,6 +25,7 @@ __all__ = [
     "Identity",
     "KeySet",
     "Pairs",
+    "Partners",
     "Plan",
     "Reach",
     "Record",

@@ -67,6 +67,8 @@ class Run:
     """Seconds of all episodes (`episode`) and of their phases, such as `act`: what was run twice took time twice."""
     lines: tuple[Line, ...] = ()
     """Lines of other rooms, such as `gate`, `verdict`, `inference` and `end`."""
+    looks: int = 0
+    """Verdicts that were given before the last of its episodes: whoever saw them could decide to go on."""
     damaged: tuple[tuple[int, str], ...] = ()
 
     def __len__(self) -> int:
@@ -89,6 +91,11 @@ class Run:
     @property
     def merged(self) -> bool:
         return "merged" in self.provenance
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether its own results decided how many episodes it has."""
+        return any(excuse.why in ("decided", "budget") for excuse in self.unrun)
 
     @property
     def objections(self) -> int:
@@ -191,6 +198,7 @@ class _Reader:
         self.spent: dict[str, float] = {}
         self.damaged: list[tuple[int, str]] = []
         self.ended = False
+        self.verdicts = self.looks = 0
 
     def add(self, number: int, place: int, text: bytes) -> None:
         if not text.strip():
@@ -209,7 +217,7 @@ class _Reader:
                 self.spent[phase] = self.spent.get(phase, 0.0) + seconds
             if record.item is not None:
                 self.items.append(record.item)
-            self.ended = False
+            self.ended, self.looks = False, self.verdicts
         elif kind == "probe":
             Record.from_record(line)
             self.probes.append(place)
@@ -231,6 +239,7 @@ class _Reader:
         else:
             self.lines.append(line)
             self.ended = self.ended or kind == "end"
+            self.verdicts += kind == "verdict"
 
     def run(self, path: Path, order: Iterable[Cell]) -> Run:
         if self.provenance is None:
@@ -251,6 +260,7 @@ class _Reader:
             probe_places=tuple(self.probes),
             spent=self.spent,
             lines=tuple(self.lines),
+            looks=self.looks,
             damaged=tuple(self.damaged),
         )
 

@@ -10,14 +10,14 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.run.file import Run, RunFileError, RunWriter
 from pytest_vla.run.plan import Plan
 from pytest_vla.run.record import Record
-from pytest_vla.run.table import ERROR, OUTCOMES
+from pytest_vla.run.table import ERROR, FAULTS, OUTCOMES
 
 
 def merge_runs(runs: Sequence[Run], path: Path) -> int:
     """Write the union of the runs, each episode once, and their plans, hunts, verdicts and excuses; the episodes.
 
-    An error gives way to a measurement of the same episode. Whether the union is finished follows from the plans, as in
-    any run file: a cut file stays one.
+    An error gives way to a measurement of the same episode; the policy's own errors stay, before what replaces them.
+    Whether the union is finished follows from the plans, as in any run file: a cut file stays one.
     """
     _check_policies(runs)
     _check_versions(runs)
@@ -87,6 +87,8 @@ def _provenance(runs: Sequence[Run]) -> dict[str, Any]:
 
 def _lines(runs: Sequence[Run], chosen: Sequence[Sequence[int]]) -> Iterable[dict[str, Any]]:
     for run, rows in zip(runs, chosen, strict=True):
+        yield from map(Record.to_record, run.records(_faults(run, rows)))
+    for run, rows in zip(runs, chosen, strict=True):
         yield from map(Record.to_record, run.records(rows))
         yield from (start.to_record() for start in run.hunt_starts)
         yield from map(Record.to_record, run.probes())
@@ -97,9 +99,16 @@ def _lines(runs: Sequence[Run], chosen: Sequence[Sequence[int]]) -> Iterable[dic
         yield {"type": "end", "episodes": sum(map(len, chosen))}
 
 
+def _faults(run: Run, chosen: Sequence[int]) -> list[int]:
+    """The rows that another run replaces but that still count against the policy."""
+    kept, table = set(chosen), run.table
+    errors = (table.outcome == ERROR).nonzero()[0].tolist()
+    return [row for row in errors if row not in kept and table.reasons[table.reason[row]] in FAULTS]
+
+
 def _plan(runs: Sequence[Run]) -> Plan:
     """The union. A run that says only how many episodes it planned is taken to have planned those that it has."""
-    union = Plan()
+    union: Plan | None = None
     for run in runs:
         plan = run.plan
         if plan is None or not len(plan.part):
@@ -109,5 +118,5 @@ def _plan(runs: Sequence[Run]) -> Plan:
                     "--vla-resume first"
                 )
             plan = Plan(run.items, run.items)
-        union = union | plan
-    return union
+        union = plan if union is None else union | plan
+    return union or Plan()

@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.episode import Cell
-from pytest_vla.run.table import ERROR, UNKNOWN, Table
+from pytest_vla.run.record import Record
+from pytest_vla.run.table import ERROR, UNKNOWN, Table, bits, made_with_of, place_of, scene_letter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,8 +84,11 @@ class Pairs:
         return total
 
 
-def pair(new: Table, old: Table, *, scenes: bool = True) -> Pairs:
-    """Pair two runs by key. Repeats stand aside; without `scenes` the start need not be the same (a perturbed one)."""
+def pair(new: Table, old: Table, *, scenes: bool = True, errors: bool = False) -> Pairs:
+    """Pair two runs by key. Repeats stand aside; without `scenes` the start need not be the same (a perturbed one).
+
+    With `errors` a pair with an error on either side is one too: a gate asks what it might have been.
+    """
     import numpy as np
 
     new, old = new.once(), old.once()
@@ -101,9 +105,39 @@ def pair(new: Table, old: Table, *, scenes: bool = True) -> Pairs:
     for why in (Why.ONLY_NEW, *_SHARED):
         _count(left_out, why, new, np.flatnonzero(new_codes == _CODES[why]))
     _count(left_out, Why.ONLY_OLD, old, np.setdiff1d(np.arange(len(old)), old_rows, assume_unique=True))
-    fits = codes == 0
+    fits = (codes == 0) | (errors & (codes == _CODES[Why.ERROR]))
     order = np.argsort(new_rows[fits], kind="stable")
     return Pairs(new, old, new_rows[fits][order], old_rows[fits][order], left_out, new_codes)
+
+
+class Partners:
+    """The same one record at a time: what a run is compared with, ready for the next result."""
+
+    def __init__(self, old: Table) -> None:
+        old = old.once()
+        self.table = old
+        keys = zip(old.cell.tolist(), old.index.tolist(), strict=True)
+        self._rows = {(old.cells[cell], index): row for row, (cell, index) in enumerate(keys)}
+
+    def row(self, record: Record) -> int | None:
+        """The row of the same key, if there is one."""
+        return self._rows.get((record.cell, record.key.index))
+
+    def why(self, record: Record, row: int) -> Why | None:
+        """Why the record and this row do not pair; None where they do."""
+        result, old = record.result, self.table
+        source = old.sources[old.source[row]]
+        if not record.measured or old.outcome[row] == ERROR:
+            return Why.ERROR
+        if source.version != record.key.version:
+            return Why.VERSION
+        made_with = made_with_of(result)
+        if made_with != source.made_with and UNSTATED not in (made_with, source.made_with):
+            return Why.MADE_WITH
+        letter, scene = place_of(scene_letter(result.initial_digest)), bits(result.initial_digest)
+        by_letter = (old.letter[row] != UNKNOWN and old.scene[row] == 0) or (letter != UNKNOWN and scene == 0)
+        differs = letter != old.letter[row] if by_letter else scene != old.scene[row]
+        return Why.SCENE if differs else None
 
 
 def control_pairs(table: Table, perturbation: str) -> Pairs:

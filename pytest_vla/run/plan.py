@@ -20,6 +20,8 @@ class Plan:
     hunts: frozenset[HuntName] = frozenset()
     count: int | None = None
     """Episodes in all, where an older file says no more."""
+    extended: bool = False
+    """Whether it was put together of plans for different episodes: their number was not declared before the first."""
 
     def __or__(self, other: Plan) -> Plan:
         """Plans add up: a resumed run, or a merged one, owes what each of its sessions set out to do."""
@@ -29,6 +31,7 @@ class Plan:
             self.whole | other.whole,
             self.hunts | other.hunts,
             max(counts) if counts else None,
+            self.extended or other.extended or self.whole != other.whole,
         )
 
     @property
@@ -43,6 +46,8 @@ class Plan:
             line["whole"] = self.whole.to_list()
         if self.hunts:
             line["hunts"] = sorted(map(list, self.hunts))
+        if self.extended:
+            line["extended"] = True
         return line
 
     @classmethod
@@ -51,7 +56,7 @@ class Plan:
             return cls(count=int(line["episodes"]))
         part = KeySet.from_list(line["keys"])
         whole = KeySet.from_list(line["whole"]) if "whole" in line else part
-        return cls(part, whole, _hunts(line))
+        return cls(part, whole, _hunts(line), extended=bool(line.get("extended", False)))
 
 
 @dataclass(frozen=True, slots=True)

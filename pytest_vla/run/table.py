@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from pytest_vla.episode import Cell, EpisodeKey
+from pytest_vla.episode import Cell, EpisodeKey, Result
 from pytest_vla.run.keys import KeySet
 from pytest_vla.run.record import Record
 from pytest_vla.run.tally import Tally
@@ -27,6 +27,8 @@ OUTCOMES = ("unsolved", "solved", "error")
 UNSOLVED, SOLVED, ERROR = range(3)
 SCENE_LETTERS = "0123456789abcdefghijklmnopqrstuv"
 UNKNOWN = -1
+#: Errors that are the policy's own until shown otherwise: measuring the episode again does not undo the first of them.
+FAULTS = ("timeout", "policy_error")
 
 
 class Source(NamedTuple):
@@ -56,6 +58,8 @@ class Table:
     digest: Column
     """The same of all states it went through."""
     objected: Column
+    faulted: Column
+    """Whether the policy timed out or broke down in this episode before it was measured."""
     seconds: Column
     place: Column
     """Where the line begins in the file, or the record's number in what the table was made of."""
@@ -210,8 +214,7 @@ class TableBuilder:
     def add(self, record: Record, place: int, letter: str | None = None) -> None:
         """`letter` is all that a snapshot's table knows of the scene."""
         result, key = record.result, record.result.episode
-        made_with = tuple(sorted((str(name), str(value)) for name, value in result.made_with.items()))
-        source = Source(key.version, made_with)
+        source = Source(key.version, made_with_of(result))
         digest = result.initial_digest
         shown = scene_letter(digest) if letter is None else letter
         row = {
@@ -221,9 +224,9 @@ class TableBuilder:
             "outcome": OUTCOMES.index(result.outcome),
             "reason": self._reasons.setdefault(result.reason or "", len(self._reasons)),
             "source": self._sources.setdefault(source, len(self._sources)),
-            "scene": _bits(digest),
-            "digest": _bits(result.digest),
-            "letter": SCENE_LETTERS.index(shown) if shown else UNKNOWN,
+            "scene": bits(digest),
+            "digest": bits(result.digest),
+            "letter": place_of(shown),
             "objected": record.objected,
             "seconds": result.seconds,
             "place": place,
@@ -247,14 +250,29 @@ class TableBuilder:
             name: np.frombuffer(column, dtype=column.typecode).astype(kinds.get(name, column.typecode))
             for name, column in self._columns.items()
         }
+        columns["faulted"] = np.zeros(len(columns["cell"]), dtype=np.bool_)
         everything = Table(tuple(self._cells), tuple(self._sources), tuple(self._reasons), **columns).arranged(order)
         if len(everything) < 2:
             return everything
         same = (np.diff(everything.cell) == 0) & (np.diff(everything.index) == 0) & (np.diff(everything.repeat) == 0)
-        return everything.where(np.r_[~same, True])  # the sort is stable: of equal keys the last line comes last
+        if not same.any():
+            return everything
+        last = np.r_[~same, True]  # the sort is stable: of equal keys the last line comes last
+        fault = np.array([reason in FAULTS for reason in everything.reasons], dtype=bool)[everything.reason]
+        starts = np.flatnonzero(np.r_[True, ~same])
+        faulted = np.logical_or.reduceat(fault & (everything.outcome == ERROR) & ~last, starts)
+        return replace(everything.where(last), faulted=faulted)
 
 
-def _bits(digest: str) -> int:
+def made_with_of(result: Result) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((str(name), str(value)) for name, value in result.made_with.items()))
+
+
+def place_of(letter: str) -> int:
+    return SCENE_LETTERS.index(letter) if letter else UNKNOWN
+
+
+def bits(digest: str) -> int:
     return int.from_bytes(hashlib.blake2b(digest.encode(), digest_size=8).digest()) if digest else 0
 
 

@@ -21,8 +21,10 @@ def only(comparisons):
     return comparison
 
 
-def test_errors_are_no_measurements():
-    assert only(compare(records("..uE."), THRESHOLD, Scope())).sample == RateSample((True, True, False, True))
+def test_errors_are_no_measurements_but_a_gate_asks_what_they_might_have_been():
+    sample = only(compare(records("..uE."), THRESHOLD, Scope())).sample
+    assert sample == RateSample((True, True, False, None, True))
+    assert (sample.size, sample.effect(), sample.worst()) == (4, 0.75, 0.6)
 
 
 def test_a_repeated_episode_is_not_a_second_one():
@@ -49,13 +51,13 @@ def test_early_stopping_begins_at_the_first_episode_of_the_run():
 
 
 def test_an_error_does_not_hold_up_the_order():
-    assert only(compare(records(".E.u"), THRESHOLD, EARLY)).sample == RateSample((True, True, False))
+    assert only(compare(records(".E.u"), THRESHOLD, EARLY)).sample == RateSample((True, None, True, False))
 
 
 def test_pooled_tasks_are_taken_in_complete_rounds():
     pooled = read_rules({"success": 0.8, "by": "partition"})
     run = records("..u") + records("uu", task="stack")
-    assert only(compare(run, pooled, EARLY)).sample == RateSample((True, False, True, False))
+    assert only(compare(run, pooled, EARLY)).sample == RateSample((True, True, False, False), (2, 2))
 
 
 def test_shared_episodes_pair():
@@ -64,9 +66,22 @@ def test_shared_episodes_pair():
     assert comparison.note == ""
 
 
-def test_a_pair_with_an_error_on_either_side_is_left_out():
+def test_a_pair_with_an_error_on_either_side_may_be_either():
     comparison = only(compare(records("E.."), BASELINE, Scope(), records(".E.")))
-    assert comparison.sample == PairedSample(((True, True),))
+    assert comparison.sample == PairedSample(((True, None), (None, True), (True, True)))
+    assert (comparison.sample.size, comparison.sample.worst()) == (1, -1 / 3)
+
+
+def test_an_error_of_the_simulator_that_both_policies_met_is_left_out():
+    comparison = only(compare(records("E.."), BASELINE, Scope(), records("E..")))
+    assert comparison.sample == PairedSample(((True, True), (True, True)))
+
+
+def test_a_time_out_counts_against_the_policy_even_where_a_second_try_was_solved():
+    run = [record(0, "error", reason="timeout"), *records("..")]
+    assert only(compare(run, THRESHOLD, Scope())).sample == RateSample((None, True))
+    lost = [record(0, "error", reason="worker_lost"), *records("..")]
+    assert only(compare(lost, THRESHOLD, Scope())).sample == RateSample((True, True))
 
 
 def test_other_scenes_are_compared_unpaired_and_it_says_so():

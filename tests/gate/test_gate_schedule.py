@@ -60,7 +60,7 @@ def test_a_cells_episodes_stay_in_order():
 def test_a_shards_plan_counts_the_comparisons_of_the_whole():
     everything = keys(4)
     part, whole = KeySet.of(everything[:8]), KeySet.of(everything)
-    scope = make_scope(part, whole, Rules(), has_baseline=True, first=0, early_stop=True)
+    scope = make_scope(part, whole, Rules(by="task"), has_baseline=True, first=0, early_stop=True)
     assert (len(scope.cells), scope.comparisons) == (2, 10)
     assert Scope.from_dict(scope.to_dict()) == scope
 
