@@ -203,7 +203,7 @@ class GateHooks:
 
         terminalreporter.section("vla gate")
         writer = terminalreporter._tw
-        for line in render(judgement, writer.fullwidth, bool(writer.hasmarkup)).splitlines():
+        for line in render(judgement, bool(writer.hasmarkup)).splitlines():
             terminalreporter.line(line)
         for line in workflow_commands(judgement):
             terminalreporter.line(line)

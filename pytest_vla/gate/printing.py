@@ -14,7 +14,7 @@ from pytest_vla.gate.questions import ANCHOR
 from pytest_vla.gate.rules import Group
 from pytest_vla.gate.samples import PairedSample, RateSample
 
-MIN_WIDTH = 140  # columns: a table cut short would hide the verdict
+MOST_WIDTH = 1000  # columns: a table is as wide as it is, since one cut short would hide the verdict
 HEADER = ("suite/task/partition", "test", "n", "observed", "CI", "asked", "p-value", "verdict")
 LEVELS = {Verdict.FAIL: "error", Verdict.UNDECIDED: "warning"}
 MOST_ANNOTATIONS = 10  # GitHub shows no more of one level per step
@@ -42,7 +42,7 @@ def cells_of(row: Row, confidence: float) -> tuple[str, ...]:
     )
 
 
-def render(judgement: Judgement, width: int = MIN_WIDTH, color: bool = False) -> str:
+def render(judgement: Judgement, color: bool = False) -> str:
     """The table and everything a person must know with it."""
     from io import StringIO
 
@@ -59,12 +59,13 @@ def render(judgement: Judgement, width: int = MIN_WIDTH, color: bool = False) ->
     text = StringIO()
     console = Console(
         file=text,
-        width=max(width, MIN_WIDTH),
+        width=MOST_WIDTH,
         force_terminal=color,
         color_system="standard" if color else None,
         highlight=False,
     )
     if judgement.rows:
+        console.width = console.measure(table).maximum
         console.print(table)
     lines = [line.rstrip() for line in text.getvalue().rstrip("\n").splitlines()]
     return "\n".join([*lines, *remarks(judgement), headline(judgement)])
