@@ -179,6 +179,8 @@ def _sheet(options: argparse.Namespace) -> int:
 
     suite = get_suite(only("suite", options.suite))
     task = only("task", options.task) if options.task else None
+    if options.camera is not None and options.camera not in suite.cameras:
+        raise SuiteError(unknown("camera", options.camera, suite.cameras, f"in suite '{suite.name}'"))
     print(write_sheet(options.out, suite, task, options.camera, options.index))
     return 0
 

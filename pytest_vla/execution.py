@@ -8,6 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -41,6 +42,7 @@ class Execution:
         self.is_worker = is_worker
         self._served = served
         self._source: PolicySource | None = None
+        self._limited_at: float | None = None
         self._envs: OrderedDict[tuple[str, str], gymnasium.Env[Any, Any]] = OrderedDict()
 
     def source(self) -> PolicySource:
@@ -90,8 +92,8 @@ class Execution:
             self._envs.popitem()[1].close()
 
     @contextmanager
-    def watching(self, item: pytest.Item) -> Iterator[None]:
-        """Run an item with its time limit set and its results listened to."""
+    def watching(self, item: pytest.Item, last: bool = True) -> Iterator[None]:
+        """Run an item with its time limit set and its results listened to; a pause may follow the `last` one."""
         results = item.stash.setdefault(RESULTS, [])
         around = Surroundings(timeout=self.settings.run.timeout, on_result=results.append)
         if self.settings.report.taping:
@@ -102,24 +104,31 @@ class Execution:
                 on_step=lambda step: tape.add(step.action, step.progress),
             )
         token = surroundings.set(around)
+        self._limit_native_hangs(item.config)
         try:
-            with self._native_hang_limit(item.config):
-                yield
+            yield
         finally:
             surroundings.reset(token)
+            if last:
+                self._lift_the_limit()
 
-    @contextmanager
-    def _native_hang_limit(self, config: pytest.Config) -> Iterator[None]:
-        """Code that hangs outside Python hears no alarm: end the worker, which costs its one item."""
+    def _limit_native_hangs(self, config: pytest.Config) -> None:
+        """Code that hangs outside Python hears no alarm: end the worker, which costs its one item.
+
+        Setting the limit costs as much as all else here, so that one serves several short items.
+        """
         limit = self.settings.run.timeout * 1.5 + 10
         if not self.is_worker or not self.settings.run.timeout or float(config.getini("faulthandler_timeout") or 0):
-            yield
             return
-        faulthandler.dump_traceback_later(limit, exit=True, file=sys.__stderr__ or 2)
-        try:
-            yield
-        finally:
+        if self._limited_at is None or monotonic() - self._limited_at > limit / 4:
+            faulthandler.dump_traceback_later(limit * 1.25, exit=True, file=sys.__stderr__ or 2)
+            self._limited_at = monotonic()
+
+    def _lift_the_limit(self) -> None:
+        """A worker that waits for its next item does not hang."""
+        if self._limited_at is not None:
             faulthandler.cancel_dump_traceback_later()
+            self._limited_at = None
 
 
 def outcome_of(item: pytest.Item, call: pytest.CallInfo[None], repeats: int) -> Rolled | NotRun | Failure | None:

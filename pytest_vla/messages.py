@@ -1,10 +1,12 @@
 """What a worker tells the controller: typed values, on the reports that pytest carries anyway.
 
-Only built-in types cross: one numpy scalar in a report would end a whole xdist run. This is the place that converts.
+Between processes a message is one JSON text: xdist would take a dict apart value by value, and end the whole run at the
+first numpy scalar. In the process that is both worker and controller it stays what it is.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,7 +73,7 @@ class Said:
 
 Message = Planned | Rolled | NotRun | Failure | HuntBegan | Probed | HuntEnded | Said
 
-_ATTRIBUTE = "vla"
+_ATTRIBUTE, _OUTCOMES = "vla", "vla_outcomes"
 
 
 def is_worker(config: pytest.Config) -> bool:
@@ -82,19 +84,21 @@ def is_worker(config: pytest.Config) -> bool:
 def send(item: pytest.Item, message: Message) -> None:
     """Tell the controller now, in the middle of an item; without workers that is this very process."""
     report = pytest.TestReport(item.nodeid, item.location, {}, "passed", None, "setup", duration=0, start=0, stop=0)
-    attach(report, message)
+    attach(item.config, report, message)
     item.ihook.pytest_runtest_logreport(report=report)
 
 
-def attach(report: pytest.TestReport, message: Message) -> None:
+def attach(config: pytest.Config, report: pytest.TestReport, message: Message) -> None:
     """Let a report that goes to the controller anyway take a message along."""
-    setattr(report, _ATTRIBUTE, _encoded(message))
+    setattr(report, _ATTRIBUTE, json.dumps(_encoded(message)) if is_worker(config) else message)
+    if isinstance(message, Rolled):
+        setattr(report, _OUTCOMES, [record.outcome for record in message.records])
 
 
 def message_of(report: pytest.TestReport) -> Message | None:
     """What a report has to tell, if anything."""
-    data = getattr(report, _ATTRIBUTE, None)
-    return None if data is None else _decoded(data)
+    message: Message | str | None = getattr(report, _ATTRIBUTE, None)
+    return _decoded(json.loads(message)) if isinstance(message, str) else message
 
 
 def release(report: pytest.TestReport) -> None:
@@ -104,7 +108,8 @@ def release(report: pytest.TestReport) -> None:
 
 def outcomes_of(report: pytest.TestReport) -> list[str]:
     """How the rollouts that came with a report ended: for pytest, which asks of every report how it shall be shown."""
-    return [line["outcome"] for line in getattr(report, _ATTRIBUTE, {}).get("rolled", ())]
+    outcomes: list[str] = getattr(report, _OUTCOMES, [])
+    return outcomes
 
 
 def _encoded(message: Message) -> dict[str, Any]:

@@ -184,7 +184,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """Listen to the rollouts of an item; the first one of a worker takes the plan along."""
     if key_of_item(item) is None:
         return (yield)
@@ -193,7 +193,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         del item.config.stash[PLANNED]
     if episode_of(item) is None:
         return (yield)
-    with item.config.stash[EXECUTION].watching(item):
+    with item.config.stash[EXECUTION].watching(item, last=nextitem is None):
         return (yield)
 
 
@@ -218,15 +218,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report: pytest.TestReport = yield  # type: ignore[assignment]
     key = key_of_item(item)
     if isinstance(key, HuntKey) and report.skipped:
-        attach(
-            report,
-            NotRun((key.suite, key.task, key.partition), "unavailable", str(call.excinfo and call.excinfo.value)),
-        )
+        why = str(call.excinfo.value) if call.excinfo is not None else ""
+        attach(item.config, report, NotRun((key.suite, key.task, key.partition), "unavailable", why))
     if isinstance(key, EpisodeKey):
         execution = item.config.stash[EXECUTION]
         outcome = outcome_of(item, call, execution.settings.run.repeat)
         if outcome is not None:
-            attach(report, outcome)
+            attach(item.config, report, outcome)
         if isinstance(outcome, Rolled):
             explain(report, [record.result for record in outcome.records], execution.settings.gate.gating)
             if any(record.outcome == "error" and record.result.reason != "policy_error" for record in outcome.records):

@@ -44,6 +44,7 @@ from pytest_vla.run import (
 )
 from pytest_vla.run.plan import HuntName
 from pytest_vla.run.provenance import provenance
+from pytest_vla.run.table import UNSOLVED
 from pytest_vla.suite import get_suite, suite_names
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ class Session:
         message = message_of(report)
         if message is not None:
             self.take(message, report)
+            release(report)
         elif report.failed:
             self._other_failures += 1
         if report.when == "teardown":
@@ -180,8 +182,6 @@ class Session:
                 self._planned(message)
             case HuntBegan(line) | Probed(line) | HuntEnded(line):
                 self.writer.write(line.to_record())
-                if report is not None:
-                    release(report)
             case Said(text):
                 self.live.say(text)
 
@@ -212,7 +212,7 @@ class Session:
             return
         message = f"the worker process died while running this episode ({report.longrepr})"
         result = Result(key, "error", "worker_lost", message)
-        attach(report, Rolled((Record(result, report.nodeid, "failed"),)))
+        attach(self.config, report, Rolled((Record(result, report.nodeid, "failed"),)))
 
     def _key_of(self, nodeid: str) -> EpisodeKey | None:
         """The planned episode of a node id, where its item was in another process."""
@@ -312,7 +312,7 @@ class Ending:
         if self.verdict is not None:
             return self.verdict
         failed = (
-            (self.run.table.outcome == 0).any()
+            (self.run.table.outcome == UNSOLVED).any()
             or self.run.table.error_count() > self.max_errors
             or self.run.objections
             or not self.run.completeness(gated=False).finished

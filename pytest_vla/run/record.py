@@ -21,10 +21,14 @@ class Record:
     test: Verdict = "passed"
     """What the test function said: it may fail an episode that was solved, and need not fail one that was not."""
     objection: str = ""
-    """What the test said when it failed although the episode was solved."""
+    """What the test said when it failed although all that it rolled out was solved."""
     item: EpisodeKey | None = None
     """The planned key, where the test rolled out another one than it was given."""
     kind: Kind = "episode"
+
+    def __post_init__(self) -> None:
+        if self.objection and (self.test != "failed" or not self.result):
+            raise ValueError("an objection is what a failed test has against a solved episode")
 
     @property
     def key(self) -> EpisodeKey:
@@ -54,8 +58,8 @@ class Record:
 
     @property
     def objected(self) -> bool:
-        """Whether the test failed for a reason of its own."""
-        return self.solved and self.test == "failed"
+        """Whether the test failed for a reason of its own: no rollout of it explains that."""
+        return bool(self.objection)
 
     def to_record(self) -> dict[str, Any]:
         """The line of the run file, in built-in types."""

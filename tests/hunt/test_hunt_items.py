@@ -224,8 +224,8 @@ def test_strategies_serve_property_tests_of_ones_own(brittle):
     )
     result = run(brittle, "--vla-run-dir=run", file="test_property.py::test_property")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    (episode,) = lines(brittle, "episode")
-    assert episode["perturbation"] == "language.case=2", "Hypothesis shrank it"
+    *_, episode = lines(brittle, "episode")
+    assert (episode["perturbation"], episode["outcome"]) == ("language.case=2", "unsolved"), "Hypothesis shrank it"
 
 
 def test_an_assertion_of_the_function_itself_fails_a_probe(brittle):
@@ -255,7 +255,7 @@ def test_the_run_file_names_the_probe_that_was_asked_for_also_where_the_function
         import pytest_vla as vla
         from test_reach import ReachSuite
 
-        @vla.hunt(ReachSuite(), axes="robot.delay", task="near", partition="calm", budget=15)
+        @vla.hunt(ReachSuite(), axes="robot.delay", task="near", partition="calm", episodes=15)
         def test_other(policy, env, episode, perturbation):
             assert vla.rollout(policy, env, replace(episode, perturbation=""))
         """

@@ -47,7 +47,7 @@ class HatesCapitals(GoStraight):
 
 
 @vla.hunt(SeenSuite(), axes="language", task=["near", "far"],
-          partition="calm", budget=90)
+          partition="calm", episodes=90)
 def test_robust(policy, env, episode, perturbation):
     with open(f"played-{os.environ['ROUND']}", "a") as log:
         log.write(f"{episode}\\n")

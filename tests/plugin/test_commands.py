@@ -15,6 +15,7 @@ NAMES = [command.name for command in COMMANDS]
 
 # What is wrong with each command here, and a part of the one line that says so.
 BAD_INPUT = {
+    "new-suite": (["My-Suite"], "a suite cannot be called 'My-Suite'"),
     "show": (["nowhere"], "nowhere"),
     "report": (["nowhere", "-o", "page", "--vla-video=some"], "--vla-video must be unsolved, all, none or a whole"),
     "plot": (["nowhere", "-o", "figures"], "nowhere"),

@@ -56,7 +56,8 @@ def records(draw):
     test = draw(st.sampled_from(["passed", "failed"]))
     item = draw(st.none() | keys)
     kind = draw(st.sampled_from(["episode", "probe"]))
-    return Record(result, draw(st.text(max_size=10)), test, draw(st.text(max_size=10)), item, kind)
+    objection = draw(st.text(max_size=10)) if test == "failed" and result else ""
+    return Record(result, draw(st.text(max_size=10)), test, objection, item, kind)
 
 
 FIRST = {"type": "run", "policy": {"text": "p", "digest": "sha256:1", "verified": True}, "options": {}}
@@ -66,7 +67,8 @@ def episode(index, outcome="solved", reason=None, *, test=None, item=None, **key
     """A record of the suite `dice`, where nothing else is said."""
     key = {"suite": "dice", "task": "push", "partition": "L1", **key}
     result = Result(EpisodeKey(index=index, **key), outcome, reason, initial_digest=f"scene {index}", digest="d")
-    return Record(result, "", test or ("passed" if result else "failed"), item=item)
+    objection = "AssertionError: no" if result and test == "failed" else ""
+    return Record(result, "", test or ("passed" if result else "failed"), objection, item)
 
 
 def plan(count, whole=None, **key):

@@ -47,10 +47,12 @@ def test_an_older_line_without_a_verdict_of_the_test_has_that_of_its_outcome():
         assert Record.from_record(line).test == test
 
 
-def test_only_a_solved_episode_can_be_objected_to():
-    assert Record(Result(KEY, "solved"), test="failed").objected
+def test_only_a_solved_episode_of_a_failed_test_can_be_objected_to():
+    assert Record(Result(KEY, "solved"), test="failed", objection="AssertionError: no").objected
     assert not Record(Result(KEY, "solved")).objected
-    assert not Record(Result(KEY, "unsolved", "step_limit"), test="failed").objected
+    assert not Record(Result(KEY, "solved"), test="failed").objected, "another rollout of the test was unsolved"
+    with pytest.raises(ValueError, match="objection"):
+        Record(Result(KEY, "unsolved", "step_limit"), test="failed", objection="AssertionError: no")
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,6 @@ def test_nothing_in_the_package_knows_a_suite(path):
 
 def test_each_room_says_what_lives_there_and_where_to_begin():
     for path in sorted(PACKAGE.glob("*/__init__.py")):
-        text = ast.get_docstring(ast.parse(path.read_text())) or ""
+        text = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split())
         assert "Read `" in text, f"{path.parent.name}: which file to read first?"
         assert "mport" in text, f"{path.parent.name}: what may it import?"
