@@ -30,9 +30,9 @@ F = TypeVar("F", bound=Figure)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="500 trials instead of 4000, and 200 of whole judgements")
+    parser.add_argument("--quick", action="store_true", help="400 trials instead of 4000, and 200 of whole judgements")
     quick = parser.parse_args().quick
-    trials, few = (500, 200) if quick else (4000, 4000)
+    trials, few = (400, 200) if quick else (4000, 4000)
     rng = np.random.default_rng(20260101)
     start = time.monotonic()
     used = [*show("Error rates in every mode", modes(rng, trials, few))]

@@ -46,9 +46,10 @@ TARGETS = {
     "run": Target(("run/*.py",), ("tests/run",)),
     "exact": Target(("gate/exact.py",), ("tests/gate/test_exact.py",)),
     "sequential": Target(
-        ("gate/sequential.py",), ("tests/gate/test_sequential.py", "tests/gate/test_sequential_values.py")
+        ("gate/sequential.py",),
+        ("tests/gate/test_sequential.py", "tests/gate/test_sequential_values.py", "tests/gate/test_rounds.py"),
     ),
-    "comparisons": Target(("gate/comparisons.py",), ("tests/gate/test_comparisons.py",)),
+    "comparisons": Target(("gate/comparisons.py",), ("tests/gate/test_comparisons.py", "tests/gate/test_guarantee.py")),
 }
 
 # --- mutants ----------------------------------------------------------------------------------------------------------

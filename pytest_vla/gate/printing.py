@@ -29,13 +29,12 @@ def cells_of(row: Row, confidence: float) -> tuple[str, ...]:
         name += " since the anchor"
     if not sample.size:
         return (name, sample.test, "0", "-", "-", _asked(row), "-", _verdict_text(row))
-    low, high = row.interval
     return (
         name,
         sample.test,
         str(sample.size),
         _observed(row),
-        f"[{100 * low:.0f}, {100 * high:.0f}]",
+        _range(row),
         _asked(row),
         f"{row.pvalue:.3f}" if row.pvalue >= 0.0005 else "<0.001",
         _verdict_text(row),
@@ -179,15 +178,20 @@ def _header(judgement: Judgement) -> tuple[str, ...]:
 
 
 def _observed(row: Row) -> str:
-    """The effect; where there are errors also with all of them against the policy."""
     sample = row.comparison.sample
     effect = sample.effect()
     if isinstance(sample, RateSample):
-        worst = f" (worst {100 * sample.worst():.1f}%)" if sample.errors else ""
-        return f"{100 * effect:.1f}%{worst}"
-    worst = f" (worst {100 * sample.worst():+.1f})" if sample.errors else ""
+        return f"{100 * effect:.1f}%"
     flips = f" ({sample.gained} up, {sample.lost} down)" if isinstance(sample, PairedSample) else ""
-    return f"{100 * effect:+.1f}{flips}{worst}"
+    return f"{100 * effect:+.1f}{flips}"
+
+
+def _range(row: Row) -> str:
+    """The interval of what was measured; where there are errors also the effect with all of them against the policy."""
+    sample, (low, high) = row.comparison.sample, row.interval
+    sign = "" if isinstance(sample, RateSample) else "+"
+    worst = f", worst {100 * sample.worst():{sign}.1f}" if sample.errors else ""
+    return f"[{100 * low:.0f}, {100 * high:.0f}]{worst}"
 
 
 def _asked(row: Row) -> str:

@@ -130,7 +130,7 @@ def test_time_outs_cannot_make_a_policy_pass():
     ]
     judgement = judge(solved_or_late, read_rules({"success": 0.8}), max_errors=60)
     assert judgement.verdict is Verdict.UNDECIDED, "all that was measured was solved, and 30% was not measured"
-    assert "100.0% (worst 70.0%)" in render(judgement)
+    assert "[92, 100], worst 70.0" in render(judgement)
 
 
 def test_a_merge_keeps_the_time_out_that_a_second_try_replaces(tmp_path):
