@@ -83,7 +83,8 @@ def information(tasks: Counts) -> float:
     if len(tasks) == 1 or min(size for _, size in tasks) < 2:
         return 1.0
     within = sum(size * _variance(hits, size) * (size + 1) / size for hits, size in tasks) / measured
-    return max(1.0, _variance(solved, measured) / within)
+    by_chance = float((2 * (len(tasks) - 1)) ** 0.5) / measured  # how far equal tasks seem to differ
+    return max(1.0, _variance(solved, measured) / within - 2 * by_chance)
 
 
 def _variance(solved: int, measured: int) -> float:
