@@ -44,12 +44,15 @@ TARGETS = {
         ("hunt/search.py", "hunt/suspects.py"), ("tests/hunt/test_hunt_suspects.py", "tests/hunt/test_hunt_search.py")
     ),
     "run": Target(("run/*.py",), ("tests/run",)),
-    "exact": Target(("gate/exact.py",), ("tests/gate/test_exact.py",)),
+    "exact": Target(("gate/exact.py",), ("tests/gate/test_exact_values.py", "tests/gate/test_exact.py")),
     "sequential": Target(
         ("gate/sequential.py",),
         ("tests/gate/test_sequential.py", "tests/gate/test_sequential_values.py", "tests/gate/test_rounds.py"),
     ),
-    "comparisons": Target(("gate/comparisons.py",), ("tests/gate/test_comparisons.py", "tests/gate/test_guarantee.py")),
+    "comparisons": Target(
+        ("gate/comparisons.py",),
+        ("tests/gate/test_comparisons.py", "tests/gate/test_gate_schedule.py", "tests/gate/test_guarantee.py"),
+    ),
 }
 
 # --- mutants ----------------------------------------------------------------------------------------------------------
