@@ -107,3 +107,30 @@ def test_a_merged_file_owes_the_whole_in_every_case(tmp_path):
     first = {**FIRST, "merged": []}
     run = read_run(write(tmp_path, plan(2, whole=8), episode(0), episode(1), first=first))
     assert done(run, gated=False) == (2, 8, False)
+
+
+def test_a_run_knows_that_its_own_results_stopped_it(tmp_path):
+    for why, stopped in (("decided", True), ("budget", True), ("unavailable", False)):
+        run = read_run(write(tmp_path / why, plan(2), episode(0), Unrun(why, "so", keys(1))))
+        assert run.stopped_early is stopped
+    assert read_run(write(tmp_path / "none", plan(1), episode(0))).stopped_early is False
+
+
+def test_a_verdict_before_the_last_episodes_was_a_look(tmp_path):
+    verdict = {"type": "verdict", "verdict": "undecided"}
+    assert read_run(write(tmp_path / "a", plan(2), episode(0), episode(1), verdict)).looks == 0
+    assert read_run(write(tmp_path / "b", plan(2), episode(0), verdict, episode(1))).looks == 1
+    assert read_run(write(tmp_path / "c", plan(3), episode(0), verdict, episode(1), verdict, episode(2))).looks == 2
+
+
+def test_a_plan_that_was_changed_was_not_declared(tmp_path):
+    assert not read_run(write(tmp_path / "a", plan(3), episode(0), plan(3), episode(1))).plan.extended
+    assert read_run(write(tmp_path / "b", plan(2), episode(0), plan(3), episode(1))).plan.extended
+    assert (plan(2) | plan(3) | plan(3)).extended
+    assert (plan(3) | plan(3)).extended is False
+
+
+def test_an_older_plan_counts_its_episodes():
+    assert Plan(count=7).episodes == 7
+    assert plan(3).episodes == 3
+    assert (Plan(count=7) | Plan(count=4)).count == 7
