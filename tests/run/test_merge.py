@@ -71,11 +71,17 @@ def test_hunts_probes_verdicts_excuses_and_failures_are_kept(merged):
 
 def test_each_run_keeps_its_own_options(tmp_path):
     runs = [
-        read_run(write(tmp_path / name, plan(1), episode(0), first={**FIRST, "options": {"shard": name}}))
+        read_run(
+            write(
+                tmp_path / name, plan(1), episode(0), first={**FIRST, "command": ["pytest"], "options": {"shard": name}}
+            )
+        )
         for name in ("a", "b")
     ]
     merge_runs(runs, tmp_path / "all.jsonl")
-    assert [one["options"]["shard"] for one in read_run(tmp_path / "all.jsonl").provenance["merged"]] == ["a", "b"]
+    merged = read_run(tmp_path / "all.jsonl").provenance["merged"]
+    assert [one["options"]["shard"] for one in merged] == ["a", "b"]
+    assert [one["command"] for one in merged] == [["pytest"], ["pytest"]]
 
 
 def test_an_error_gives_way_to_a_measurement_in_either_order(merged, tmp_path):

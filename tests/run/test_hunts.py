@@ -1,0 +1,73 @@
+"""A hunt's lines and the values behind them are the same thing."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up_runs import names
+
+from pytest_vla.episode import EpisodeKey
+from pytest_vla.run import Cause, HuntRecord, Reach
+from pytest_vla.run.hunts import HuntStart
+from pytest_vla.run.hunts import Tested as Seen
+
+counts = st.integers(0, 500)
+causes = st.builds(Cause, names, counts, counts, counts, counts, names)
+reaches = st.one_of(
+    st.builds(Reach, st.integers(1, 8), st.lists(names, max_size=2).map(tuple)),
+    st.builds(Reach, st.none(), st.just(()), st.integers(0, 8), st.integers(0, 8), counts),
+)
+hunts = st.builds(
+    HuntRecord,
+    names,
+    names,
+    names,
+    st.lists(names, max_size=3).map(tuple),
+    counts,
+    counts,
+    counts,
+    st.tuples(counts, counts),
+    st.builds(Seen, counts, counts, counts, st.floats(0, 1)),
+    st.lists(causes, max_size=3).map(tuple),
+    st.dictionaries(names, reaches, max_size=3),
+)
+
+
+@given(hunts)
+def test_a_hunt_reads_back_as_it_was(hunt):
+    line = json.loads(json.dumps(hunt.to_record()))
+    assert line["type"] == "hunt"
+    assert HuntRecord.from_record(line) == hunt
+
+
+@given(st.builds(HuntStart, names, names, names, st.integers(1, 9), st.lists(names, max_size=3).map(tuple)))
+def test_the_start_of_a_hunt_reads_back_as_it_was(start):
+    line = json.loads(json.dumps(start.to_record()))
+    assert line["type"] == "hunt_start"
+    assert HuntStart.from_record(line) == start
+    assert start.name == (start.suite, start.task, start.partition)
+
+
+def test_what_an_older_line_does_not_say_is_nothing():
+    old = {"suite": "s", "task": "t", "partition": "p", "axes": ["a"], "episodes": 9, "control": [3, 4]}
+    old |= {"causes": [{"perturbation": "a=1", "failed": 2, "asked": 3, "index": 5}], "map": {"a": {}}}
+    hunt = HuntRecord.from_record(old)
+    assert (hunt.errors, hunt.overloads, hunt.tested) == (0, 0, Seen(0, 0, 0, 0.0))
+    assert hunt.causes == (Cause("a=1", 2, 3, 5, 0, ""),)
+    assert hunt.map == {"a": Reach(None, (), 0, 0, 0)}
+    assert (hunt.episodes, hunt.control) == (9, (3, 4))
+
+
+def test_a_hunt_names_its_place_and_the_episode_that_shows_a_cause():
+    hunt = HuntRecord("s", "t", "p", causes=(Cause("a=1", 2, 3, 5),))
+    assert (hunt.where, hunt.name) == ("s/t-p", ("s", "t", "p"))
+    assert hunt.episode(hunt.causes[0]) == EpisodeKey("s", "t", "p", 5, "a=1")
+
+
+@pytest.mark.parametrize("lacking", ["suite", "task", "partition", "episodes", "control", "causes", "map"])
+def test_a_line_without_its_parts_is_refused(lacking):
+    line = HuntRecord("s", "t", "p").to_record()
+    del line[lacking]
+    with pytest.raises((KeyError, ValueError, TypeError)):
+        HuntRecord.from_record(line)
