@@ -134,3 +134,13 @@ def test_an_older_plan_counts_its_episodes():
     assert Plan(count=7).episodes == 7
     assert plan(3).episodes == 3
     assert (Plan(count=7) | Plan(count=4)).count == 7
+
+
+def test_plans_of_several_sessions_owe_all_their_hunts():
+    one, other = (Plan(hunts=frozenset({("s", task, "p")})) for task in ("a", "b"))
+    assert (one | other).hunts == {("s", "a", "p"), ("s", "b", "p")}
+
+
+def test_a_complete_run_says_so(tmp_path):
+    run = read_run(write(tmp_path, plan(2), episode(0), episode(1)))
+    assert str(run.completeness(gated=True)) == "complete: 2 of 2 episodes"
