@@ -43,7 +43,7 @@ TARGETS = {
     "hunt": Target(
         ("hunt/search.py", "hunt/suspects.py"), ("tests/hunt/test_hunt_suspects.py", "tests/hunt/test_hunt_search.py")
     ),
-    "run": Target(("run/*.py",), ("tests/run",)),
+    "run": Target(("run/*.py",), ("tests/run", "tests/gate/test_flips.py")),
     "exact": Target(("gate/exact.py",), ("tests/gate/test_exact_values.py", "tests/gate/test_exact.py")),
     "sequential": Target(
         ("gate/sequential.py",),
