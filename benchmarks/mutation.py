@@ -51,7 +51,10 @@ TARGETS = {
     ),
     "comparisons": Target(
         ("gate/comparisons.py",),
-        ("tests/gate/test_comparisons.py", "tests/gate/test_gate_schedule.py", "tests/gate/test_guarantee.py"),
+        tuple(
+            f"tests/gate/test_{name}.py"
+            for name in ("comparisons", "gate_schedule", "guarantee", "rounds", "two_level")
+        ),
     ),
 }
 
