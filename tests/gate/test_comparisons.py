@@ -3,10 +3,19 @@
 import random
 
 import pytest
-from gate_records import compare, record, records
+from gate_records import compare, record, records, table
 
 from pytest_vla.episode import Cell
-from pytest_vla.gate.comparisons import Scope, count_comparisons
+from pytest_vla.gate.comparisons import (
+    DOUBT,
+    LEFT_OUT,
+    Scope,
+    count_comparisons,
+    error_code,
+    outcome_codes,
+    planned_share,
+    versions_of,
+)
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.rules import read_rules
 from pytest_vla.gate.samples import PairedSample, RateSample, UnpairedSample
@@ -139,3 +148,22 @@ def test_comparisons_are_counted_as_they_are_made():
     cells = [Cell("dice", "push", "L1"), Cell("dice", "stack", "L1")]
     run = records("..") + records("..", task="stack")
     assert count_comparisons(cells, both, has_baseline=True) == len(compare(run, both, Scope(), run)) == 3
+
+
+def test_the_share_of_a_baseline_is_counted_over_what_was_planned():
+    push, stack = Cell("dice", "push", "L1"), Cell("dice", "stack", "L1")
+    scope = Scope({push: 4, stack: 3}, first=2)
+    assert planned_share([push, stack], scope, {push: [0, 1, 2, 3, 5, 6], stack: [2, 4, 5]}) == (3 + 2, 7)
+    assert planned_share([push], scope, {}) == (0, 4)
+    assert planned_share([push, Cell("dice", "roll", "L1")], scope, {}) is None
+
+
+def test_the_version_of_each_suite_is_known():
+    run = table([*records("..", version="3"), *records(".", suite="cards", version="1")])
+    assert versions_of(run) == {"dice": "3", "cards": "1"}
+
+
+def test_what_a_lost_worker_spoiled_is_left_out_and_other_errors_are_in_doubt():
+    run = table([record(0), record(1, "unsolved"), record(2, "error", reason="worker_lost"), record(3, "error")])
+    assert outcome_codes(run).tolist() == [1, 0, LEFT_OUT, DOUBT]
+    assert (error_code("worker_lost"), error_code("timeout"), error_code("env_error")) == (LEFT_OUT, DOUBT, DOUBT)
