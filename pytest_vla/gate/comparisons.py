@@ -109,8 +109,7 @@ def check_versions(old: Mapping[str, str], new: Mapping[str, str]) -> None:
 
 def versions_of(table: Table) -> dict[str, str]:
     """The version of each suite that a run was made with."""
-    pairs = {*zip(table.cell.tolist(), table.source.tolist(), strict=True)}
-    return {table.cells[cell].suite: table.sources[source].version for cell, source in sorted(pairs)}
+    return {suite: versions[-1] for suite, versions in table.versions().items()}
 
 
 def error_code(reason: str | None) -> int:

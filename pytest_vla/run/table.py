@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -281,11 +280,6 @@ def scene_letter(initial_digest: str) -> str:
     if not initial_digest:
         return ""
     return SCENE_LETTERS[hashlib.blake2b(initial_digest.encode(), digest_size=1).digest()[0] % 32]
-
-
-def source_text(source: Source) -> str:
-    """For a remark: what an episode was made with."""
-    return json.dumps({"version": source.version, **dict(source.made_with)}, sort_keys=True)
 
 
 def sum_by(tallies: Mapping[Cell, Tally], group: Callable[[Cell], G]) -> dict[G, Tally]:
