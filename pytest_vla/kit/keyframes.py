@@ -1,0 +1,90 @@
+"""Oracles that go from keyframe to keyframe: where the hand shall be, and whether it is open or closed once there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pytest_vla.kit.hand import HAND
+from pytest_vla.kit.hand_table import HandTable
+from pytest_vla.kit.things import Thing
+from pytest_vla.kit.waypoints import CLOSED, OPEN
+from pytest_vla.sim.pose import Pose, Quaternion, multiply, turn, yaw_rotation
+
+__all__ = ["CLOSED", "OPEN", "Keyframe", "Look", "Plan", "back", "carry", "up"]
+
+APPROACH_M = 0.10
+LIFT_M = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Keyframe:
+    """The hand goes to the pose first, and then opens or closes. `free` lets it go through what is in the way."""
+
+    pose: Pose
+    opening: float
+    free: bool = True
+
+
+Look = Callable[[], HandTable]
+Plan = Callable[[Look], Iterator[Keyframe]]
+
+
+def back(pose: Pose, distance_m: float) -> Pose:
+    """The hand drawn back from where it points."""
+    return pose @ Pose((0.0, 0.0, -distance_m))
+
+
+def up(pose: Pose, distance_m: float) -> Pose:
+    x, y, z = pose.position
+    return Pose((x, y, z + distance_m), pose.rotation)
+
+
+def flipped(pose: Pose) -> Pose:
+    """The same grasp with the fingers exchanged."""
+    return pose @ Pose((0.0, 0.0, 0.0), turn((0, 0, 1), math.pi))
+
+
+def easier(pose: Pose) -> Pose:
+    """The pose or its flipped twin, whichever has its fingers more as at home."""
+    forward = pose.apply((0, 1, 0))[1] - pose.position[1]  # the fingers' axis along +y, as at home
+    return pose if forward >= 0 else flipped(pose)
+
+
+def grasp(look: Look, thing: Thing, approach_m: float = APPROACH_M) -> Iterator[Keyframe]:
+    """Close around a thing at its handle."""
+    hand = easier(look().pose(thing.label) @ thing.handle)
+    yield Keyframe(back(hand, approach_m), OPEN)
+    yield Keyframe(hand, CLOSED)
+
+
+def held_at(look: Look, thing: Thing, pose: Pose) -> Pose:
+    """Where the hand must go for the thing it holds to come to a pose."""
+    table = look()
+    return pose @ table.pose(thing.label).inverse() @ table.pose(HAND)
+
+
+def carry(
+    look: Look,
+    thing: Thing,
+    target: Pose | Callable[[], Pose],
+    *,
+    approach_m: float = APPROACH_M,
+    lift_m: float = LIFT_M,
+    over_m: float = LIFT_M,
+) -> Iterator[Keyframe]:
+    """Grasp a thing, lift it, bring it above a pose, set it down there, let go and draw back."""
+    yield from grasp(look, thing, approach_m)
+    yield Keyframe(up(look().hand, lift_m), CLOSED)
+    goal = held_at(look, thing, target() if callable(target) else target)
+    yield Keyframe(up(goal, over_m), CLOSED)
+    goal = held_at(look, thing, target() if callable(target) else target)
+    yield Keyframe(goal, OPEN)
+    yield Keyframe(back(goal, approach_m), OPEN)
+
+
+def turned(pose: Pose, angle_rad: float) -> Pose:
+    """The pose turned about the vertical through it."""
+    rotation: Quaternion = multiply(yaw_rotation(angle_rad), pose.rotation)
+    return Pose(pose.position, rotation)
