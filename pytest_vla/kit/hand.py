@@ -30,7 +30,7 @@ GRIP_N = 25.0
 FINGER_N_M = 1500.0
 FINGER_FRICTION = 2.0
 HAND_KG, FINGER_KG = 0.6, 0.05
-FINGER_BIT = 4  # fingers touch what answers to this bit of a shape's `conaffinity`
+ROBOT_BIT = 4  # a robot touches what answers to this bit of a shape's `conaffinity`, and never itself
 HAND, FINGERS, GRASP_ZONE = "hand", ("left_finger", "right_finger"), "grasp_zone"
 GRASP_HALF_M: Vector = (0.010, 0.040, 0.0225)
 WHITE: Vector = (0.88, 0.89, 0.90)
@@ -55,7 +55,7 @@ def down(x: float, y: float, z: float, yaw: float = 0.0) -> Pose:
     return Pose((x, y, z), aim(yaw))
 
 
-HOME = Pose((0.278, 0.0, 0.72), aim(0.0, math.radians(75)))
+HOME = Pose((0.278, 0.0, 0.72), aim(0.0, math.radians(80)))
 
 
 class Robot(Protocol):
@@ -84,12 +84,12 @@ def add_hand(scene: Scene, body: Any) -> None:
         ("cylinder", (0.045, 0.018), (0, 0, -0.140), WHITE),
         ("box", (0.025, 0.085, 0.004), (0, 0, -0.063), DARK),
     )
+    touch: dict[str, Any] = {"contype": ROBOT_BIT, "conaffinity": 0}
     for shape, half, pos, rgb in looks:
-        scene.shape(body, shape, half, pos=pos, rgb=rgb, mass=HAND_KG / 3)  # type: ignore[arg-type]
+        scene.shape(body, shape, half, pos=pos, rgb=rgb, mass=HAND_KG / 3, **touch)  # type: ignore[arg-type]
     for name, side in zip(FINGERS, (1, -1), strict=True):
         finger = body.add_body(name=name, gravcomp=1)
         scene.slide(finger, name, (0, side, 0), range=(0, FINGER_M), limited=True, damping=(20, 0, 0))
-        touch: dict[str, Any] = {"contype": FINGER_BIT, "conaffinity": 0}
         pad: dict[str, Any] = {"friction": friction(FINGER_FRICTION), "mass": FINGER_KG / 2, **touch}
         scene.shape(finger, "box", (0.010, 0.005, 0.017), pos=(0, side * 0.005, -0.010), rgb=DARK, **pad)
         scene.shape(finger, "box", (0.010, 0.008, 0.017), pos=(0, side * 0.008, -0.044), rgb=WHITE, **pad)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_vla.kit.hand import FINGER_BIT, FINGER_M, FINGERS, GRASP_ZONE, HAND, HOME, POINT_S, Robot, finger_way
+from pytest_vla.kit.hand import ROBOT_BIT, FINGER_M, FINGERS, GRASP_ZONE, HAND, HOME, POINT_S, Robot, finger_way
 from pytest_vla.kit.images import Image
 from pytest_vla.kit.things import Part, Thing, things_of
 from pytest_vla.sim.mujoco import MujocoStage, MujocoWorld, Snapshot, load_mujoco
@@ -47,7 +47,7 @@ class HandTable:
         scene.material(PAINT, gloss=(0.2, 0.3))
         scene.spec.compiler.degree = False
         scene.spec.option.disableflags |= int(mj.mjtDisableBit.mjDSBL_AUTORESET)
-        scene.spec.geom("table").conaffinity |= FINGER_BIT
+        scene.spec.geom("table").conaffinity |= ROBOT_BIT
         self.robot.add_to(scene)
         for part in parts:
             part.add_to(scene)
@@ -149,7 +149,7 @@ class HandTable:
                 x, y, z, w = (grip := hand.inverse() @ self.pose(label)).rotation
                 self.world.model.eq_data[number][3:10] = *grip.position, w, x, y, z
                 self.world.data.eq_active[number] = 1
-                self.world.model.geom_conaffinity[self._geoms[label]] &= ~FINGER_BIT
+                self.world.model.geom_conaffinity[self._geoms[label]] &= ~ROBOT_BIT
                 self.held |= {label}
         if self.held:
             self._squeeze(self.finger_opening)
@@ -157,7 +157,7 @@ class HandTable:
     def _let_go(self) -> None:
         for label in self.held:
             self.world.data.eq_active[self._numbers[label]] = 0
-            self.world.model.geom_conaffinity[self._geoms[label]] |= FINGER_BIT
+            self.world.model.geom_conaffinity[self._geoms[label]] |= ROBOT_BIT
         self.held = frozenset()
 
     def put(self, thing: str, pose: Pose) -> None:

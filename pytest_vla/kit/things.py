@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pytest_vla.kit.edits import SceneEdits
-from pytest_vla.kit.hand import FINGER_BIT
+from pytest_vla.kit.hand import ROBOT_BIT
 from pytest_vla.kit.layout import Spot
 from pytest_vla.kit.solids import ORIGIN, Piece, Pieces
 from pytest_vla.sim.mujoco.scene import FRICTION, Scene, Shape
@@ -88,7 +88,7 @@ class Thing:
         whole = sum(piece.volume_m3 for piece in self.pieces if piece.solid) or 1.0
         for piece in self.pieces:
             more: dict[str, Any] = {"friction": with_spin(self.friction), "mass": self.kg * piece.volume_m3 / whole}
-            more |= {"conaffinity": 1 | FINGER_BIT}
+            more |= {"conaffinity": 1 | ROBOT_BIT}
             if not piece.solid:
                 more = {}
             at: dict[str, Any] = {"pos": piece.pose.position, "quat": _wxyz(piece.pose)}

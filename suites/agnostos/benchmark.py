@@ -45,7 +45,7 @@ class AgnostosSuite(TaskSuite):
         self,
         name: str = "agnostos",
         *,
-        mode: Mode = "floating",
+        mode: Mode = "arm",
         rules: Rules = "faithful",
         image_px: int = 256,
         test_file: Path | None = None,
@@ -81,11 +81,13 @@ class AgnostosSuite(TaskSuite):
         return self.templates[task].step_limit
 
     def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
+        from pytest_vla.kit.arm import Arm
         from pytest_vla.kit.hand import Floating
         from pytest_vla.kit.hand_env import HandEnv
 
+        robot = Floating() if self.mode == "floating" else Arm()
         return HandEnv(
-            self.templates, Floating(), variation_of=self.variation, strict=self.strict, image_px=self.image_px
+            self.templates, robot, variation_of=self.variation, strict=self.strict, image_px=self.image_px
         )
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
