@@ -16,8 +16,8 @@ import pytest
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.inference.session import local_source, remote_source
 from pytest_vla.messages import NotRun, Rolled
-from pytest_vla.options import Settings
-from pytest_vla.policies import Policy, PolicyError, PolicySource
+from pytest_vla.options import InferenceOptions, Settings
+from pytest_vla.policies import Policy, PolicyError, PolicySource, PolicySpec
 from pytest_vla.policies.kinds import choices
 from pytest_vla.rollout import Surroundings, surroundings
 from pytest_vla.run import Failure, Record
@@ -68,7 +68,7 @@ class Execution:
         missing = suite.missing()
         if missing is not None:
             return f"suite '{suite.name}' needs {missing.module}: {missing.install}"
-        mismatch = self.source().spec.mismatch(suite)
+        mismatch = misfit(self.source().spec, suite, self.settings.inference)
         return f"suite '{suite.name}' does not fit: {mismatch}" if mismatch else None
 
     def env_for(self, suite: Suite, task: str) -> gymnasium.Env[Any, Any]:
@@ -181,6 +181,17 @@ def explain(report: pytest.TestReport, results: Sequence[Result], gating: bool) 
     report.longrepr = str(first)  # it says more than the traceback of `assert result`
     if gating and all(result.outcome != "error" for result in results):
         report.outcome, report.longrepr = "passed", None
+
+
+def misfit(spec: PolicySpec, suite: Suite, asked: InferenceOptions) -> str | None:
+    """Why a policy cannot, or must not, act in a suite."""
+    leaked = [] if asked.allow_leaks else spec.leaked(suite)
+    if leaked:
+        return (
+            f"the policy was trained on {', '.join(leaked)}, unseen in '{suite.name}'. "
+            "--vla-allow-leaks runs it all the same, and the report says so"
+        )
+    return spec.mismatch(suite)
 
 
 def suite_named(name: str) -> Suite:

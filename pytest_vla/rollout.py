@@ -128,7 +128,7 @@ class _Attempt:
             episode=self.episode,
             outcome=outcome,
             reason=reason,
-            message=message,
+            message=message or getattr(self.state, "remark", ""),  # what a policy has to say of its own
             steps=self.steps,
             progress=self.progress,
             digest=self.states.hexdigest() if self.initial_digest else "",

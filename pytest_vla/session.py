@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.execution import misfit
 from pytest_vla.inference.session import describe, local_workers, open_policy, statistics
 from pytest_vla.messages import (
     HuntBegan,
@@ -87,7 +88,8 @@ class Session:
             if service is not None:
                 config.add_cleanup(service.close)
             for name in settings.run.suite:
-                mismatch = source.spec.mismatch(get_suite(name)) if name in suite_names() else None
+                known = name in suite_names()
+                mismatch = misfit(source.spec, get_suite(name), settings.inference) if known else None
                 if mismatch:
                     raise PolicyError(f"policy '{settings.inference.policy}' cannot act in suite '{name}': {mismatch}")
             session = cls(config, settings, source)
@@ -131,6 +133,9 @@ class Session:
         known = [name for name in self.settings.run.suite if name in suite_names()]
         suites = {suite.name: suite.version for suite in map(get_suite, known)}
         policy = {**self.identity.to_dict(), "spec": self.source.spec.to_dict()}
+        leaked = {name: tasks for name in suite_names() if (tasks := self.source.spec.leaked(get_suite(name)))}
+        if leaked:
+            policy["leaked"] = leaked
         return RunWriter.create(path, provenance(policy, suites, self.settings.to_dict()))
 
     def _resume(self, path: Path) -> RunWriter:

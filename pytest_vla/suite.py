@@ -82,6 +82,10 @@ class Suite(ABC):
         """The partitions that are run when none is named."""
         return self.partitions()
 
+    def unseen_tasks(self) -> Sequence[str]:
+        """Tasks that no policy may have been trained on: its score there would not be what the benchmark asks for."""
+        return ()
+
     def env_group(self, task: str) -> str:
         """Tasks with the same answer share one environment in a worker."""
         return task

@@ -30,6 +30,7 @@ class PolicySpec:
     horizon: int | None = None  # how many actions of a chunk are meant to be executed; None: all
     ensemble: str | None = None  # what overlapping chunks are meant to become: one of ENSEMBLES; None: newest
     prompt: bool = False  # whether the multimodal prompt is needed: drawing and sending it costs
+    trained_on: tuple[str, ...] = ()  # the tasks it was trained on, or is shown; empty: it does not say
 
     def __post_init__(self) -> None:
         if self.horizon is not None and self.horizon < 1:
@@ -41,7 +42,7 @@ class PolicySpec:
     def from_dict(cls, data: Mapping[str, Any]) -> PolicySpec:
         """The spec in a file; what only a later version knows is left out."""
         known: dict[str, Any] = {item.name: data[item.name] for item in fields(cls) if item.name in data}
-        for name in ("suites", "cameras", "state_keys"):
+        for name in ("suites", "cameras", "state_keys", "trained_on"):
             known[name] = tuple(known.get(name, ()))
         return cls(**known)
 
@@ -61,6 +62,10 @@ class PolicySpec:
                 return f"the policy needs {what} {', '.join(map(repr, lacking))}; '{suite.name}' has {', '.join(given)}"
         return None
 
+    def leaked(self, suite: Suite) -> list[str]:
+        """Tasks that this policy was trained on although they count as unseen in `suite`."""
+        return [task for task in suite.unseen_tasks() if task in self.trained_on] if self.trained_on else []
+
 
 class Policy:
     """Subclass it and write `act`; any object with these members is as good.
@@ -73,7 +78,10 @@ class Policy:
     spec: PolicySpec = PolicySpec()
 
     def reset(self, episode: EpisodeKey) -> Any:
-        """The state of a new episode: any object, which `act` may change. Draw from `episode.rng("policy")`."""
+        """The state of a new episode: any object, which `act` may change. Draw from `episode.rng("policy")`.
+
+        What its attribute `remark` says when the episode ends, if it has one, becomes the message of the result.
+        """
         return None
 
     def act(self, observations: Sequence[Observation], states: Sequence[Any]) -> Sequence[Any]:

@@ -84,6 +84,15 @@ class Run:
         return Identity.from_provenance(self.provenance)
 
     @property
+    def leaked(self) -> list[str]:
+        """Tasks of this run that its policy was trained on although they count as unseen, as SUITE/TASK."""
+        policy = self.provenance.get("policy")
+        leaked = policy.get("leaked") if isinstance(policy, dict) else None
+        known = leaked if isinstance(leaked, dict) else {}
+        tasks = dict.fromkeys((cell.suite, cell.task) for cell in self.table.cells)
+        return [f"{suite}/{task}" for suite, task in tasks if task in known.get(suite, ())]
+
+    @property
     def options(self) -> Line:
         options = self.provenance.get("options")
         return options if isinstance(options, dict) else {}

@@ -71,6 +71,9 @@ class AgnostosSuite(TaskSuite):
     def default_partitions(self) -> Sequence[str]:
         return SPLITS
 
+    def unseen_tasks(self) -> Sequence[str]:
+        return [task.name for task in self.templates.values() if task.split != SPLITS[0]]
+
     def variation(self, episode: EpisodeKey) -> int:
         """Which variation an episode is: 0 as published, unless its partition says otherwise."""
         if episode.partition == VARIATIONS:
@@ -86,9 +89,7 @@ class AgnostosSuite(TaskSuite):
         from pytest_vla.kit.hand_env import HandEnv
 
         robot = Floating() if self.mode == "floating" else Arm()
-        return HandEnv(
-            self.templates, robot, variation_of=self.variation, strict=self.strict, image_px=self.image_px
-        )
+        return HandEnv(self.templates, robot, variation_of=self.variation, strict=self.strict, image_px=self.image_px)
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
         from pytest_vla.kit.hand_env import HandEnv, KeyframeOracle
