@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_vla.kit.hand import ROBOT_BIT, FINGER_M, FINGERS, GRASP_ZONE, HAND, HOME, POINT_S, Robot, finger_way
+from pytest_vla.kit.hand import FINGER_M, FINGERS, GRASP_ZONE, HAND, HOME, POINT_S, ROBOT_BIT, Robot, finger_way
 from pytest_vla.kit.images import Image
 from pytest_vla.kit.things import Part, Thing, things_of
 from pytest_vla.sim.mujoco import MujocoStage, MujocoWorld, Snapshot, load_mujoco

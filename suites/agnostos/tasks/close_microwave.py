@@ -10,7 +10,7 @@ from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look
 from pytest_vla.kit.mechanisms import panel
 from pytest_vla.kit.predicates import JointMoved
-from pytest_vla.kit.solids import box, moved, open_box, rod
+from pytest_vla.kit.solids import box, open_box, rod
 from pytest_vla.kit.things import Thing
 from pytest_vla.sim.pose import Pose, Vector, at
 
@@ -29,7 +29,7 @@ def close_microwave(draw: Draw) -> Instance:
     x, y, z = SIZE_M
     front = -x / 2
     body = (
-        *moved(open_box(SIZE_M, WHITE, wall_m=0.012, open_side="front")),
+        *open_box(SIZE_M, WHITE, wall_m=0.012, open_side="front"),
         box((0.01, y - DOOR_M, z), (front, -DOOR_M / 2, z / 2), GLASS),
         *(rod(0.012, (front - 0.01, -0.17, h), (front, -0.17, h), WHITE) for h in (0.10, 0.18)),
     )
