@@ -20,7 +20,7 @@ from pytest_vla.options import InferenceOptions, Settings
 from pytest_vla.policies import Policy, PolicyError, PolicySource, PolicySpec
 from pytest_vla.policies.kinds import choices
 from pytest_vla.rollout import Surroundings, surroundings
-from pytest_vla.run import Failure, Record
+from pytest_vla.run import Failure, Plan, Record
 from pytest_vla.run.trace import Tape
 from pytest_vla.suite import Suite, SuiteError, get_suite
 
@@ -70,6 +70,14 @@ class Execution:
             return f"suite '{suite.name}' needs {missing.module}: {missing.install}"
         mismatch = misfit(self.source().spec, suite, self.settings.inference)
         return f"suite '{suite.name}' does not fit: {mismatch}" if mismatch else None
+
+    def leaked(self, plan: Plan) -> list[str]:
+        """Planned tasks that the policy was trained on although they count as unseen, as SUITE/TASK."""
+        if not self.settings.inference.allow_leaks:
+            return []  # such a suite is skipped
+        spec, planned = self.source().spec, {(cell.suite, cell.task) for cell in plan.part.cells()}
+        suites = sorted({suite for suite, _ in planned})
+        return [f"{s}/{task}" for s in suites for task in spec.leaked(suite_named(s)) if (s, task) in planned]
 
     def env_for(self, suite: Suite, task: str) -> gymnasium.Env[Any, Any]:
         """The environment of a task: kept from earlier items where there is one."""

@@ -133,9 +133,6 @@ class Session:
         known = [name for name in self.settings.run.suite if name in suite_names()]
         suites = {suite.name: suite.version for suite in map(get_suite, known)}
         policy = {**self.identity.to_dict(), "spec": self.source.spec.to_dict()}
-        leaked = {name: tasks for name in suite_names() if (tasks := self.source.spec.leaked(get_suite(name)))}
-        if leaked:
-            policy["leaked"] = leaked
         return RunWriter.create(path, provenance(policy, suites, self.settings.to_dict()))
 
     def _resume(self, path: Path) -> RunWriter:
@@ -204,6 +201,8 @@ class Session:
             return
         self.plan = message.plan
         self.writer.write(message.plan.to_record())
+        if message.leaked:
+            self.writer.write({"type": "leaked", "tasks": list(message.leaked)})
         self.live.begin(len(message.plan.part - self.done))
         if self.gate is not None and message.gate is not None:
             done = self.before.records() if self.before is not None else ()

@@ -86,11 +86,7 @@ class Run:
     @property
     def leaked(self) -> list[str]:
         """Tasks of this run that its policy was trained on although they count as unseen, as SUITE/TASK."""
-        policy = self.provenance.get("policy")
-        leaked = policy.get("leaked") if isinstance(policy, dict) else None
-        known = leaked if isinstance(leaked, dict) else {}
-        tasks = dict.fromkeys((cell.suite, cell.task) for cell in self.table.cells)
-        return [f"{suite}/{task}" for suite, task in tasks if task in known.get(suite, ())]
+        return [*dict.fromkeys(str(task) for line in self.of_type("leaked") for task in line["tasks"])]
 
     @property
     def options(self) -> Line:

@@ -61,4 +61,4 @@ def small(image: NDArray[np.uint8]) -> NDArray[np.float32]:
     from PIL import Image
 
     shrunk = Image.fromarray(np.asarray(image)).resize((PX, PX), Image.Resampling.BOX)
-    return np.asarray(shrunk, np.float32) / 255
+    return np.asarray(shrunk, np.float32) / np.float32(255)

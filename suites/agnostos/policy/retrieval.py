@@ -50,9 +50,7 @@ def by_cosine(query: Features, pool: Sequence[Demo], count: int) -> list[Demo]:
 
 
 def _best(scores: Features, pool: Sequence[Demo], count: int) -> list[Demo]:
-    order = np.argsort(
-        -scores.round(6), kind="stable"
-    )  # equal to six digits is equal: the order must not hang on noise
+    order = np.argsort(-scores.round(6), kind="stable")  # the order must not hang on the last digits
     return [pool[place] for place in order[:count]]
 
 
