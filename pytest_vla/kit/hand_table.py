@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ REST_S = 0.05  # at the end of a motion
 GRIP_S = 0.10  # until closed fingers hold, or what they let go is free
 STEPS_PER_POINT = round(POINT_S / STEP_S)
 POINTS_PER_CHECK = round(CHECK_S / POINT_S)
-FAR_M = 2.0
+TOUCH_M = 0.001  # the library says 0 for some shapes far apart, unless it is told to look no farther than this
 
 Watch = Callable[[], bool]
 """Looks at a moment; true when it has seen enough."""
@@ -145,7 +146,7 @@ class HandTable:
         self.world.kinematics()
         hand = self.pose(HAND)
         for label, number in self._numbers.items():
-            if self.distance(label, GRASP_ZONE) <= 0:
+            if self.overlap(label, GRASP_ZONE):
                 x, y, z, w = (grip := hand.inverse() @ self.pose(label)).rotation
                 self.world.model.eq_data[number][3:10] = *grip.position, w, x, y, z
                 self.world.data.eq_active[number] = 1
@@ -188,17 +189,29 @@ class HandTable:
     def moved(self, joint: str) -> float:
         return self.joint(joint) - self._starts[joint]
 
+    def overlap(self, thing: str, zone: str) -> bool:
+        ask, model, data, number = self._mj.mj_geomDistance, self.world.model, self.world.data, self._zone(zone)
+        return any(
+            self._bounds_gap(geom, number) <= 0 and ask(model, data, geom, number, TOUCH_M, None) <= 0
+            for geom in self._geoms[thing]
+        )
+
     def distance(self, thing: str, zone: str) -> float:
-        model, data = self.world.model, self.world.data
-        number = self._zones.get(zone)
+        if self.overlap(thing, zone):
+            return 0.0
+        number = self._zone(zone)
+        return min(max(self._bounds_gap(geom, number), TOUCH_M) for geom in self._geoms[thing])
+
+    def _zone(self, label: str) -> int:
+        number = self._zones.get(label)
         if number is None:
-            number = self._zones[zone] = int(model.geom(zone).id)
-        ask, nearest = self._mj.mj_geomDistance, FAR_M
-        for geom in self._geoms[thing]:
-            nearest = min(nearest, ask(model, data, geom, number, nearest, None))
-            if nearest <= 0:
-                break
-        return nearest
+            number = self._zones[label] = int(self.world.model.geom(label).id)
+        return number
+
+    def _bounds_gap(self, geom: int, other: int) -> float:
+        """How far the spheres around two shapes are apart."""
+        places, bounds = self.world.data.geom_xpos, self.world.model.geom_rbound
+        return math.dist(places[geom], places[other]) - float(bounds[geom] + bounds[other])
 
     @property
     def finger_opening(self) -> float:

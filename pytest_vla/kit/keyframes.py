@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_vla.kit.hand import HAND, HOME
@@ -64,6 +64,12 @@ def held_at(look: Look, thing: Thing, *poses: Pose) -> Pose:
     table = look()
     grip = table.pose(thing.label).inverse() @ table.pose(HAND)
     return max((pose @ grip for pose in poses), key=_ease)
+
+
+def easiest(look: Look, thing: Thing, poses: Sequence[Pose]) -> int:
+    """The number of the pose to which the hand can bring what it holds with the least turning."""
+    hands = [held_at(look, thing, pose) for pose in poses]
+    return max(range(len(hands)), key=lambda number: _ease(hands[number]))
 
 
 def _ease(hand: Pose) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
-from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, grasp, held_at, up
+from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, easiest, grasp, held_at, up
 from pytest_vla.kit.predicates import In, NoneHeld, all_of, any_of
 from pytest_vla.kit.solids import Pieces, box, cup, cylinder, rod
 from pytest_vla.kit.things import Thing, Zone, loose
@@ -43,19 +43,22 @@ def place_cups(draw: Draw) -> Instance:
     along = Pose((SPOKE_M / 2, 0, 0), turn((0, 1, 0), math.pi / 2))
     for number, spoke in enumerate(spokes[:3]):
         draw.add(Zone(f"spoke_{number}", (0.007, SPOKE_M / 2), spoke @ along, "cylinder", on="tree"))
-    draw.add(Thing("hung", root @ _hanging(3, 0.04), mug((0.9, 0.9, 0.9))))
+    draw.add(Thing("hung", root @ hanging(3, math.pi / 2, 0.04), mug((0.9, 0.9, 0.9))))
     places = [root @ at(-0.20, y, 0, draw.yaw()) for y in (-0.17, 0.0, 0.17)]
     grip = down(-0.036, 0, MUG_M - 0.012, math.pi / 2)
     colours: list[Vector] = [(0.8, 0.2, 0.2), (0.2, 0.4, 0.8), (0.9, 0.7, 0.2)]
     mugs = [draw.add(loose(f"mug_{n}", p, mug(colours[n]), grip, kg=0.05)) for n, p in enumerate(places)]
 
     def plan(look: Look) -> Iterator[Keyframe]:
-        for number, one in enumerate(mugs[:count]):
+        free = [0, 1, 2]
+        for one in mugs[:count]:
             yield from grasp(look, one)
             yield Keyframe(up(look().hand, 0.25), CLOSED)
-            goals = [root @ _hanging(number, way) for way in (SPOKE_M + 0.05, 0.05)]
-            yield Keyframe(held_at(look, one, goals[0]), CLOSED)
-            goal = held_at(look, one, goals[1])
+            ways = [(spoke, turn) for spoke in free for turn in (math.pi / 2, -math.pi / 2)]
+            spoke, turn = ways[easiest(look, one, [root @ hanging(*way, 0.05) for way in ways])]
+            free.remove(spoke)
+            yield Keyframe(held_at(look, one, root @ hanging(spoke, turn, SPOKE_M + 0.05)), CLOSED)
+            goal = held_at(look, one, root @ hanging(spoke, turn, 0.05))
             yield Keyframe(goal, OPEN)
             yield Keyframe(up(goal, 0.10), OPEN)
 
@@ -64,8 +67,7 @@ def place_cups(draw: Draw) -> Instance:
     return Instance(draw.parts, words, all_of(*hung, NoneHeld()), plan)
 
 
-def _hanging(number: int, way_m: float) -> Pose:
-    """A mug on the numbered spoke, its handle so far out."""
-    yaw = number * math.pi / 2
-    x, z = way_m * math.cos(TILT_RAD), HEIGHT_M + way_m * math.sin(TILT_RAD) - 0.012
-    return at(yaw=yaw) @ at(x, 0, z, math.pi / 2) @ LOOP.inverse()
+def hanging(spoke: int, turn_rad: float, way_m: float) -> Pose:
+    """A mug on the numbered spoke, turned against it, its handle so far out."""
+    x, z = way_m * math.cos(TILT_RAD), HEIGHT_M + way_m * math.sin(TILT_RAD)
+    return at(yaw=spoke * math.pi / 2) @ at(x, 0, z, turn_rad) @ LOOP.inverse()

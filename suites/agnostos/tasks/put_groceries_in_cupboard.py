@@ -50,14 +50,14 @@ SIZE_M: Vector = (0.22, 0.40, 0.44)
 def put_groceries_in_cupboard(draw: Draw) -> Instance:
     """A cupboard with two shelves, and groceries in a row before it."""
     name = list(ITEMS)[draw.variation]
-    root = draw.root(12, x=(0.46, 0.50), y=(-0.06, 0.06))
+    root = draw.root(12, x=(0.50, 0.54), y=(-0.06, 0.06))
     shelf = box((SIZE_M[0], SIZE_M[1], 0.012), (0, 0, 0.22), WOOD)
     draw.add(Thing("cupboard", root, (*open_box(SIZE_M, WOOD, wall_m=0.012, open_side="front"), shelf)))
     draw.add(Zone("inside", (0.09, 0.18, 0.09), at(0.01, 0, 0.11), on="cupboard"))
     order = draw.some(list(ITEMS), len(ITEMS))
     things = {}
     for number, item in enumerate(order):
-        place = at(0.12 + draw.uniform(-0.015, 0.015), (number - 4) * 0.10 + draw.uniform(-0.005, 0.005))
+        place = at(0.17 + draw.uniform(-0.015, 0.015), (number - 4) * 0.095 + draw.uniform(-0.005, 0.005))
         top = max(piece.pose.position[2] + piece.half_m[-1] for piece in ITEMS[item])
         grip = Pose((0, 0, min(top - 0.012, 0.05)), aim(0, PITCH_RAD))
         things[item] = draw.add(loose(item, place, ITEMS[item], grip, movable=False))

@@ -38,7 +38,7 @@ def put_item_in_drawer(draw: Draw) -> Instance:
         yield Keyframe(up(back(pulled, 0.05), 0.65 - pulled.position[2]), OPEN)
         yield from grasp(look, item)
         yield Keyframe(up(look().hand, 0.10), CLOSED)
-        x, y, z = (root @ at(-0.17 - PULL_M / 2)).position
+        x, y = (root @ at(-0.17 - PULL_M / 2)).xy
         height = look().pose(drawer.label).position[2] + 0.07
         yield Keyframe(down(x, y, CHEST_TOP_M + 0.10, root.yaw), CLOSED)
         yield Keyframe(down(x, y, height, root.yaw), OPEN)

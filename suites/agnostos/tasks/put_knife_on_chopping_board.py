@@ -21,12 +21,12 @@ BLOCK_M = 0.13
 @task("unseen_level1")
 def put_knife_on_chopping_board(draw: Draw) -> Instance:
     """A knife that stands in a block, and a board."""
-    root = draw.root(30, x=(0.20, 0.26), y=(-0.04, 0.04))
-    board = root @ at(0.14)
+    root = draw.root(30, x=(0.24, 0.28), y=(-0.04, 0.04))
+    board = root @ at(0.13)
     plank = box((0.20, 0.41, 0.015), (0, 0, 0.0075), (0.82, 0.66, 0.42))
     draw.add(Thing("board", board, (plank,)))
     draw.add(Zone("slab", (0.10, 0.125, 0.01), at(z=0.025), on="board"))
-    block = root @ at(-0.10, draw.uniform(-0.16, 0.16))
+    block = root @ at(-0.06, draw.uniform(-0.16, 0.16))
     draw.add(Thing("block", block, open_box((0.05, 0.08, BLOCK_M), WOOD, wall_m=0.012)))
     pieces = [
         box((0.003, 0.030, 0.11), (0, 0, 0.055), STEEL),
@@ -37,7 +37,7 @@ def put_knife_on_chopping_board(draw: Draw) -> Instance:
     def plan(look: Look) -> Iterator[Keyframe]:
         yield from grasp(look, knife)
         yield Keyframe(up(look().hand, 0.16), CLOSED)
-        flat = board @ Pose((-0.10, 0, 0.026), turn((0, 1, 0), math.pi / 2))
+        flat = board @ Pose((-0.16, 0, 0.026), turn((0, 1, 0), math.pi / 2))
         goal = held_at(look, knife, flat)
         yield Keyframe(up(goal, 0.12), CLOSED)
         yield Keyframe(goal, OPEN)

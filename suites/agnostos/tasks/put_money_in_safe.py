@@ -22,7 +22,7 @@ PITCH_RAD = 0.7
 def put_money_in_safe(draw: Draw) -> Instance:
     """A safe with its door open, three shelves, and a wad of notes on top."""
     name = list(SHELVES)[draw.variation]
-    root = draw.root(15, x=(0.42, 0.46), y=(-0.06, 0.06))
+    root = draw.root(15, x=(0.46, 0.50), y=(-0.06, 0.06))
     x, y, z = SIZE_M
     boards = [box((x, y, 0.008), (0, 0, height - 0.004), STEEL) for height in list(SHELVES.values())[1:]]
     door = box((0.02, y, z), (-x / 2 - 0.02, y, z / 2), STEEL)
@@ -40,7 +40,8 @@ def put_money_in_safe(draw: Draw) -> Instance:
         yield from grasp(look, money)
         yield Keyframe(up(look().hand, 0.06), CLOSED)
         level = SHELVES[name] + 0.006
-        yield Keyframe(held_at(look, money, root @ at(-x / 2 - 0.14, 0, level + 0.02)), CLOSED)
+        yield Keyframe(held_at(look, money, root @ at(-x / 2 - 0.11, 0, z + 0.05)), CLOSED)
+        yield Keyframe(held_at(look, money, root @ at(-x / 2 - 0.11, 0, level + 0.02)), CLOSED)
         goal = held_at(look, money, root @ at(-x / 2 + 0.06, 0, level))
         yield Keyframe(goal, OPEN)
         yield Keyframe(back(goal, 0.10), OPEN)

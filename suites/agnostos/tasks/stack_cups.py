@@ -25,17 +25,19 @@ def stack_cups(draw: Draw) -> Instance:
     colour = NAMES[draw.variation]
     colours = [colour, *other_colours(draw, 2, [colour])]
     root = draw.root(180)
+    places = [root @ at(*spot) for spot in draw.spots(3, (0.14, 0.20), 0.16)]
+    draw.within_reach(*places)
     cups = [
         draw.add(
             loose(
                 f"cup_{number}",
-                root @ at(*spot),
+                place,
                 cup(RADIUS_M, HEIGHT_M, COLOURS[name], wall_m=0.003, flare_m=FLARE_M),
                 GRIP,
                 kg=0.05,
             )
         )
-        for number, (name, spot) in enumerate(zip(colours, draw.spots(3, (0.14, 0.20), 0.16), strict=True))
+        for number, (name, place) in enumerate(zip(colours, places, strict=True))
     ]
     draw.add(Zone("core", (0.02, 0.05), at(z=0.06), "cylinder", on="cup_0"))
 
