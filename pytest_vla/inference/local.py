@@ -73,8 +73,9 @@ def declared(observation: Observation, spec: PolicySpec) -> Observation:
     if not isinstance(observation, Mapping):
         raise EpisodeError("env_error", f"an observation must be a dict, got {type(observation).__name__}")
     seen = dict(observation)
-    if "prompt" in seen and not spec.prompt:
-        del seen["prompt"]
+    for part, wanted in (("prompt", spec.prompt), ("scan", spec.scan)):
+        if part in seen and not wanted:
+            del seen[part]
     if spec.cameras and isinstance(seen.get("images"), Mapping):
         seen["images"] = {name: image for name, image in seen["images"].items() if name in spec.cameras}
     return seen

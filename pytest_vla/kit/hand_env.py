@@ -271,9 +271,16 @@ class HandEnv(TaskEnv):
         hand = table.look().hand
         return {
             "images": LazyImages(CAMERA_NAMES, lambda name: table.picture(moment, name)),
+            "scan": {"things": table.things, "cameras": LazyImages(CAMERA_NAMES, partial(self._scan, moment))},
             "state": {"ee": action_of(hand, table.finger_opening)[:8]},
             "instruction": self.instruction,
         }
+
+    def _scan(self, moment: Any, camera: str) -> Any:
+        """What a camera measures, its pose in the frame of the room."""
+        found = self.table.scan(moment, camera)
+        found["pose"][2, 3] += TABLE_M
+        return found
 
     def progress(self) -> float:
         return self.judge.progress(self.table.look())

@@ -227,6 +227,29 @@ class HandTable:
         moment, shadows = snapshot
         return self.stage.picture(moment, camera, shadows=shadows)
 
+    def scan(self, snapshot: tuple[Snapshot, bool], camera: str) -> dict[str, Any]:
+        """What a camera measures, as arrays: `things[n - 1]` is what has the number n in the mask.
+
+        Depth is in metres along the line of sight (0: nothing there). The pose is the camera's, from its frame (x right,
+        y down, z forward) to the table's; the middle of the picture's first pixel is at (0.5, 0.5) for the intrinsics.
+        """
+        moment, _ = snapshot
+        found = self.stage.scan(moment, camera)
+        numbers = np.zeros(moment.model.nbody + 1, np.int32)  # the last is that of body -1, which is none
+        for number, label in enumerate(self._geoms, 1):
+            numbers[moment.model.body(label).id] = number
+        return {
+            "depth": found.depth_m,
+            "mask": numbers[found.body],
+            "intrinsics": found.intrinsics.astype(np.float32),
+            "pose": found.pose.astype(np.float32),
+        }
+
+    @property
+    def things(self) -> list[str]:
+        """The labels of what stands on the table."""
+        return list(self._geoms)
+
     def digest(self) -> str:
         """Of what moves, and of the parts themselves: where something stands for good is no part of the former."""
         return hashlib.blake2b(self.world.digest().encode() + self._parts, digest_size=16).hexdigest()

@@ -30,6 +30,7 @@ class PolicySpec:
     horizon: int | None = None  # how many actions of a chunk are meant to be executed; None: all
     ensemble: str | None = None  # what overlapping chunks are meant to become: one of ENSEMBLES; None: newest
     prompt: bool = False  # whether the multimodal prompt is needed: drawing and sending it costs
+    scan: bool = False  # whether depth, masks and the cameras' matrices are needed: measuring and sending them costs
     trained_on: tuple[str, ...] = ()  # the tasks it was trained on, or is shown; empty: it does not say
 
     def __post_init__(self) -> None:

@@ -66,7 +66,7 @@ class InContextPolicy(Policy):
     ) -> None:
         self.select, self.prompt, self.llm, self.memory = select, prompt, llm, memory
         self.shown, self.parsing = shown, parsing
-        self.spec = PolicySpec(suites=SUITES, cameras=(CAMERA,), trained_on=memory.tasks)
+        self.spec = PolicySpec(suites=SUITES, cameras=(CAMERA,), scan=True, trained_on=memory.tasks)
 
     def reset(self, episode: EpisodeKey) -> Script:
         return Script(episode)
