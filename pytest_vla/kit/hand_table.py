@@ -168,6 +168,12 @@ class HandTable:
         self.world.data.qvel[joint.dofadr[0] : joint.dofadr[0] + 6] = 0
         self.world.kinematics()
 
+    def set_joint(self, label: str, value: float) -> None:
+        """Bring a joint to a place, at rest."""
+        self.world.data.qpos[self._addresses[label]] = value
+        self.world.data.qvel[self.world.model.joint(label).dofadr[0]] = 0
+        self.world.kinematics()
+
     # --- what is the case, as of the last `kinematics` ----------------------------------------------------------------
 
     def look(self) -> HandTable:
