@@ -195,16 +195,30 @@ class HandTable:
         return self.joint(joint) - self._starts[joint]
 
     def distance(self, thing: str, zone: str) -> float:
-        model, data = self.world.model, self.world.data
         number = self._zones.get(zone)
         if number is None:
-            number = self._zones[zone] = int(model.geom(zone).id)
-        ask, nearest = self._mj.mj_geomDistance, FAR_M
+            number = self._zones[zone] = int(self.world.model.geom(zone).id)
+        nearest = FAR_M
         for geom in self._geoms[thing]:
-            nearest = min(nearest, ask(model, data, geom, number, nearest, None))
+            nearest = min(nearest, self._gap(geom, number, nearest))
             if nearest <= 0:
                 break
         return nearest
+
+    def _gap(self, geom: int, other: int, farthest: float) -> float:
+        """How far two shapes are apart, negative where they overlap.
+
+        Of boxes with parallel faces the library's solver now and then says 0, whether they are centimetres apart or
+        overlap; its older solver is asked then.
+        """
+        ask, model, data = self._mj.mj_geomDistance, self.world.model, self.world.data
+        gap: float = ask(model, data, geom, other, farthest, None)
+        if gap == 0.0:
+            older = int(self._mj.mjtDisableBit.mjDSBL_NATIVECCD)
+            model.opt.disableflags |= older
+            gap = ask(model, data, geom, other, farthest, None)
+            model.opt.disableflags &= ~older
+        return gap
 
     @property
     def finger_opening(self) -> float:
