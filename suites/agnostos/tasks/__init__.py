@@ -20,11 +20,19 @@ NAMES = (
     "toilet_seat_down",
     "lamp_off",
     "lamp_on",
+    "put_books_on_bookshelf",
+    "put_umbrella_in_umbrella_stand",
+    "open_grill",
     "put_rubbish_in_bin",
+    "take_usb_out_of_computer",
     "take_lid_off_saucepan",
+    "take_plate_off_colored_dish_rack",
+    "basketball_in_hoop",
     "straighten_rope",
+    "turn_oven_on",
     "beat_the_buzz",
     "water_plants",
+    "unplug_charger",
 )
 
 
