@@ -1,4 +1,4 @@
-"""An arm of seven joints that carries the hand: its geometry, inverse kinematics by `mink`, ways around things by `ompl`.
+"""An arm of seven joints that carries the hand: geometry, inverse kinematics by `mink`, detours by `ompl`.
 
 Lengths and limits are those of a Panda; its looks are our own. The same poses give the same joints in every process.
 """
@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ CHECK_RAD = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A joint in the frame of the one before: where it is, how its frame is turned about x, how far and hard it turns."""
+    """A joint in the frame of the one before: its place, the turn of its frame about x, how far and hard it goes."""
 
     offset_m: Vector
     turn_rad: float
@@ -218,7 +219,7 @@ def timed(path: Sequence[Array], every_s: float, *, least_s: float = 0.08, even:
 
     `even`: the path's own points are already spaced as a motion that does so.
     """
-    legs = np.array([np.abs(b - a).max() for a, b in zip(path[:-1], path[1:], strict=True)])
+    legs = np.array([np.abs(b - a).max() for a, b in pairwise(path)])
     if even:
         marks = np.linspace(0, 1, len(path))
         seconds = max(least_s, float((legs * (len(path) - 1)).max()) / MOST_RAD_S)

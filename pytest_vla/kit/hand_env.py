@@ -44,6 +44,8 @@ LOW_M: Vector = (-0.275, -0.655, TABLE_M)
 HIGH_M: Vector = (0.775, 0.655, TABLE_M + 1.0)
 UNIT_WITHIN = 0.03  # how far from 1 the length of a quaternion may be: rounding and a noisy robot are no mistakes
 CENTRE: Spot = (0.25, 0.0)
+BASE: Spot = (-0.273, 0.0)  # of the arm
+REACH_M = (0.32, 0.70)
 TABLE_HALF_M = 3.0
 TABLE_PX = 256
 TABLE_COLOUR: Vector = (0.62, 0.57, 0.50)
@@ -96,6 +98,11 @@ class Draw(draw.Draw):
         """A place for the whole scene, turned by at most so much either way."""
         yaw = math.radians(self.uniform(-yaw_deg, yaw_deg))
         return at(self.uniform(*x), self.uniform(*y), 0.0, yaw)
+
+    def within_reach(self, *poses: Pose) -> None:
+        """Draw again where the arm could hardly bring a hand that points down to one of these."""
+        if not all(REACH_M[0] <= distance(pose.xy, BASE) <= REACH_M[1] for pose in poses):
+            raise draw.Redraw
 
     def spots(self, count: int, half_m: Spot, gap_m: float) -> list[Spot]:
         """Places in a rectangle about the origin, no two of them nearer than the gap."""

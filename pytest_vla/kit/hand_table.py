@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from pytest_vla.kit.hand import ROBOT_BIT, FINGER_M, FINGERS, GRASP_ZONE, HAND, HOME, POINT_S, Robot, finger_way
+from pytest_vla.kit.hand import FINGER_M, FINGERS, GRASP_ZONE, HAND, HOME, POINT_S, ROBOT_BIT, Robot, finger_way
 from pytest_vla.kit.images import Image
 from pytest_vla.kit.things import Part, Thing, things_of
 from pytest_vla.sim.mujoco import MujocoStage, MujocoWorld, Snapshot, load_mujoco
@@ -21,7 +22,7 @@ REST_S = 0.05  # at the end of a motion
 GRIP_S = 0.10  # until closed fingers hold, or what they let go is free
 STEPS_PER_POINT = round(POINT_S / STEP_S)
 POINTS_PER_CHECK = round(CHECK_S / POINT_S)
-FAR_M = 2.0
+TOUCH_M = 0.001  # no need to know how far apart shapes are beyond this
 
 Watch = Callable[[], bool]
 """Looks at a moment; true when it has seen enough."""
@@ -145,7 +146,7 @@ class HandTable:
         self.world.kinematics()
         hand = self.pose(HAND)
         for label, number in self._numbers.items():
-            if self.distance(label, GRASP_ZONE) <= 0:
+            if self.overlap(label, GRASP_ZONE):
                 x, y, z, w = (grip := hand.inverse() @ self.pose(label)).rotation
                 self.world.model.eq_data[number][3:10] = *grip.position, w, x, y, z
                 self.world.data.eq_active[number] = 1
@@ -194,31 +195,37 @@ class HandTable:
     def moved(self, joint: str) -> float:
         return self.joint(joint) - self._starts[joint]
 
+    def overlap(self, thing: str, zone: str) -> bool:
+        number = self._zone(zone)
+        return any(self._bounds_gap(geom, number) <= 0 and self._touch(geom, number) for geom in self._geoms[thing])
+
     def distance(self, thing: str, zone: str) -> float:
-        number = self._zones.get(zone)
+        if self.overlap(thing, zone):
+            return 0.0
+        number = self._zone(zone)
+        return min(max(self._bounds_gap(geom, number), TOUCH_M) for geom in self._geoms[thing])
+
+    def _zone(self, label: str) -> int:
+        number = self._zones.get(label)
         if number is None:
-            number = self._zones[zone] = int(self.world.model.geom(zone).id)
-        nearest = FAR_M
-        for geom in self._geoms[thing]:
-            nearest = min(nearest, self._gap(geom, number, nearest))
-            if nearest <= 0:
-                break
-        return nearest
+            number = self._zones[label] = int(self.world.model.geom(label).id)
+        return number
 
-    def _gap(self, geom: int, other: int, farthest: float) -> float:
-        """How far two shapes are apart, negative where they overlap.
-
-        Of boxes with parallel faces the library's solver now and then says 0, whether they are centimetres apart or
-        overlap; its older solver is asked then.
-        """
+    def _touch(self, geom: int, other: int) -> bool:
+        """Whether two shapes overlap. The library's newer solver says 0 of some boxes that do and of some that do not."""
         ask, model, data = self._mj.mj_geomDistance, self.world.model, self.world.data
-        gap: float = ask(model, data, geom, other, farthest, None)
-        if gap == 0.0:
+        gap = ask(model, data, geom, other, TOUCH_M, None)
+        if gap == 0:
             older = int(self._mj.mjtDisableBit.mjDSBL_NATIVECCD)
             model.opt.disableflags |= older
-            gap = ask(model, data, geom, other, farthest, None)
+            gap = ask(model, data, geom, other, TOUCH_M, None)
             model.opt.disableflags &= ~older
-        return gap
+        return bool(gap <= 0)
+
+    def _bounds_gap(self, geom: int, other: int) -> float:
+        """How far the spheres around two shapes are apart."""
+        places, bounds = self.world.data.geom_xpos, self.world.model.geom_rbound
+        return math.dist(places[geom], places[other]) - float(bounds[geom] + bounds[other])
 
     @property
     def finger_opening(self) -> float:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_vla.kit.hand import HAND
+from pytest_vla.kit.hand import HAND, HOME
 from pytest_vla.kit.hand_table import HandTable
 from pytest_vla.kit.things import Thing
 from pytest_vla.kit.waypoints import CLOSED, OPEN
@@ -55,31 +55,46 @@ def easier(pose: Pose) -> Pose:
 def grasp(look: Look, thing: Thing, approach_m: float = APPROACH_M) -> Iterator[Keyframe]:
     """Close around a thing at its handle."""
     hand = easier(look().pose(thing.label) @ thing.handle)
-    yield Keyframe(back(hand, approach_m), OPEN)
+    yield Keyframe(back(hand, approach_m), OPEN, free=False)
     yield Keyframe(hand, CLOSED)
 
 
-def held_at(look: Look, thing: Thing, pose: Pose) -> Pose:
-    """Where the hand must go for the thing it holds to come to a pose."""
+def held_at(look: Look, thing: Thing, *poses: Pose) -> Pose:
+    """Where the hand must go for the thing it holds to come to a pose; of several, to the one it turns least for."""
     table = look()
-    return pose @ table.pose(thing.label).inverse() @ table.pose(HAND)
+    grip = table.pose(thing.label).inverse() @ table.pose(HAND)
+    return max((pose @ grip for pose in poses), key=_ease)
+
+
+def easiest(look: Look, thing: Thing, poses: Sequence[Pose]) -> int:
+    """The number of the pose to which the hand can bring what it holds with the least turning."""
+    hands = [held_at(look, thing, pose) for pose in poses]
+    return max(range(len(hands)), key=lambda number: _ease(hands[number]))
+
+
+def _ease(hand: Pose) -> float:
+    """How much the hand is turned as at home: 1 where it is, 0 where it is upside down."""
+    return abs(sum(a * b for a, b in zip(hand.rotation, HOME.rotation, strict=True)))
+
+
+def halves(pose: Pose) -> tuple[Pose, Pose]:
+    """The pose, and the same turned by half about the vertical: both will do for a thing that looks alike then."""
+    return pose, turned(pose, math.pi)
 
 
 def carry(
     look: Look,
     thing: Thing,
-    target: Pose | Callable[[], Pose],
-    *,
+    *targets: Pose,
     approach_m: float = APPROACH_M,
     lift_m: float = LIFT_M,
     over_m: float = LIFT_M,
 ) -> Iterator[Keyframe]:
-    """Grasp a thing, lift it, bring it above a pose, set it down there, let go and draw back."""
+    """Grasp a thing, lift it, bring it above a pose (any of several), set it down there, let go and draw back."""
     yield from grasp(look, thing, approach_m)
     yield Keyframe(up(look().hand, lift_m), CLOSED)
-    goal = held_at(look, thing, target() if callable(target) else target)
+    goal = held_at(look, thing, *targets)
     yield Keyframe(up(goal, over_m), CLOSED)
-    goal = held_at(look, thing, target() if callable(target) else target)
     yield Keyframe(goal, OPEN)
     yield Keyframe(back(goal, approach_m), OPEN)
 

@@ -127,14 +127,18 @@ def particles(label: str, poses: Sequence[Pose], size_m: float, rgb: Vector, *, 
     return [Thing(f"{label}.{number}", pose, cube, kg, free=True) for number, pose in enumerate(poses)]
 
 
+CHEST_M, SHELF_M, LEGS_M = 0.34, 0.12, 0.09
+CHEST_TOP_M = LEGS_M + 3 * SHELF_M + 0.02  # of a chest with three drawers
+
+
 def chest(
     label: str,
     pose: Pose,
     drawers: Sequence[str],
     *,
-    width_m: float = 0.34,
-    shelf_m: float = 0.12,
-    legs_m: float = 0.09,
+    width_m: float = CHEST_M,
+    shelf_m: float = SHELF_M,
+    legs_m: float = LEGS_M,
 ) -> list[Thing]:
     """A chest on legs with drawers from the bottom up, which open towards -x; each is `label.NAME`."""
     wood, front = (0.62, 0.43, 0.26), (0.80, 0.62, 0.42)

@@ -24,8 +24,12 @@ class State(Protocol):
         """The labels of what the hand holds."""
         ...
 
+    def overlap(self, thing: str, zone: str) -> bool:
+        """Whether a thing reaches into a zone."""
+        ...
+
     def distance(self, thing: str, zone: str) -> float:
-        """How far a thing is from a zone (m); nothing or less where it reaches into it."""
+        """About how far a thing is from a zone (m); 0 where it reaches into it."""
         ...
 
     def moved(self, joint: str) -> float:
@@ -53,10 +57,10 @@ class In:
     zone: str
 
     def holds(self, state: State, memory: Memory) -> bool:
-        return state.distance(self.thing, self.zone) <= 0
+        return state.overlap(self.thing, self.zone)
 
     def gap(self, state: State) -> float:
-        return max(state.distance(self.thing, self.zone), 0.0)
+        return state.distance(self.thing, self.zone)
 
     def parts(self) -> Sequence[Predicate]:
         return ()
@@ -70,10 +74,10 @@ class NotIn:
     zone: str
 
     def holds(self, state: State, memory: Memory) -> bool:
-        return state.distance(self.thing, self.zone) > 0
+        return not state.overlap(self.thing, self.zone)
 
     def gap(self, state: State) -> float:
-        return 0.0 if state.distance(self.thing, self.zone) > 0 else 1.0
+        return float(state.overlap(self.thing, self.zone))
 
     def parts(self) -> Sequence[Predicate]:
         return ()
@@ -168,10 +172,10 @@ class CountIn:
     least: int
 
     def holds(self, state: State, memory: Memory) -> bool:
-        return sum(state.distance(thing, self.zone) <= 0 for thing in self.things) >= self.least
+        return sum(state.overlap(thing, self.zone) for thing in self.things) >= self.least
 
     def gap(self, state: State) -> float:
-        nearest = sorted(max(state.distance(thing, self.zone), 0.0) for thing in self.things)
+        nearest = sorted(state.distance(thing, self.zone) for thing in self.things)
         return sum(nearest[: self.least])
 
     def parts(self) -> Sequence[Predicate]:
@@ -252,7 +256,7 @@ class ThingJudge:
             trigger.happens(state)
             self.done = trigger.then
         for fail in self.fails:
-            if (at_end or fail.always) and state.distance(fail.thing, fail.zone) <= 0:
+            if (at_end or fail.always) and state.overlap(fail.thing, fail.zone):
                 return Verdict(failure=f"{fail.thing} touched {fail.zone}")
         self.success = self.success or self.done.holds(state, self.memory)
         return Verdict(success=self.success)

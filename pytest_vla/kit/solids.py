@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_vla.sim.mujoco.scene import Shape
@@ -127,6 +127,30 @@ def open_box(size_m: Vector, rgb: Vector = GREY, *, wall_m: float = WALL_M, open
         "right": box((x, wall_m, z), (0, -y / 2 + wall_m / 2, z / 2), rgb),
     }
     return tuple(wall for side, wall in walls.items() if side != open_side)
+
+
+def grid(
+    count: int,
+    cell_m: float,
+    thick_m: float,
+    holes: Iterable[tuple[int, int]],
+    hole_m: float,
+    centre: Vector = (0.0, 0.0, 0.0),
+    rgb: Vector = GREY,
+) -> Pieces:
+    """A plate of square cells, some with a square hole; cells are counted from the middle one."""
+    pieces, open_cells, half = [], set(holes), count // 2
+    rim, away = (cell_m - hole_m) / 2, (cell_m + hole_m) / 4
+    for column in range(-half, half + 1):
+        for row in range(-half, half + 1):
+            x, y, z = centre[0] + column * cell_m, centre[1] + row * cell_m, centre[2]
+            if (column, row) not in open_cells:
+                pieces.append(box((cell_m, cell_m, thick_m), (x, y, z), rgb))
+                continue
+            for side in (-1, 1):
+                pieces.append(box((rim, cell_m, thick_m), (x + side * away, y, z), rgb))
+                pieces.append(box((hole_m, rim, thick_m), (x, y + side * away, z), rgb))
+    return tuple(pieces)
 
 
 def moved(

@@ -86,9 +86,7 @@ class AgnostosSuite(TaskSuite):
         from pytest_vla.kit.hand_env import HandEnv
 
         robot = Floating() if self.mode == "floating" else Arm()
-        return HandEnv(
-            self.templates, robot, variation_of=self.variation, strict=self.strict, image_px=self.image_px
-        )
+        return HandEnv(self.templates, robot, variation_of=self.variation, strict=self.strict, image_px=self.image_px)
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
         from pytest_vla.kit.hand_env import HandEnv, KeyframeOracle

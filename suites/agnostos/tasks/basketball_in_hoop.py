@@ -29,7 +29,10 @@ def basketball_in_hoop(draw: Draw) -> Instance:
     net = shown(*(rod(0.0015, (x, y, HOOP_M), (x * 0.7, y * 0.7, HOOP_M - 0.07), WHITE) for x, y in knots))
     board = [
         box((0.01, 0.24, 0.16), (0.085, 0, HOOP_M + 0.06), WHITE),
-        *shown(box((0.002, 0.10, 0.07), (0.079, 0, HOOP_M + 0.05), RIM), box((0.003, 0.08, 0.05), (0.079, 0, HOOP_M + 0.05), WHITE)),
+        *shown(
+            box((0.002, 0.10, 0.07), (0.079, 0, HOOP_M + 0.05), RIM),
+            box((0.003, 0.08, 0.05), (0.079, 0, HOOP_M + 0.05), WHITE),
+        ),
         rod(0.012, (0.10, 0, 0.01), (0.10, 0, HOOP_M + 0.10), STEEL),
         box((0.02, 0.03, 0.008), (0.07, 0, HOOP_M), RIM),
     ]

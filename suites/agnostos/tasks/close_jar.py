@@ -24,6 +24,7 @@ def close_jar(draw: Draw) -> Instance:
     colours = [colour, *other_colours(draw, 1, [colour])]
     root = draw.root()
     *places, lid_place = (root @ at(*spot) for spot in draw.spots(3, (0.15, 0.15), 0.13))
+    draw.within_reach(*places, lid_place)
     for number, (name, place) in enumerate(zip(colours, places, strict=True)):
         draw.add(Thing(f"jar_{number}", place, cup(0.034, HEIGHT_M, COLOURS[name]), radius_m=0.05))
     pieces = [cylinder(0.037, 0.016, (0, 0, 0.008), (0.75, 0.75, 0.78)), box((0.05, 0.02, 0.018), (0, 0, 0.025))]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from pytest_vla.kit.hand import aim
+from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look
 from pytest_vla.kit.mechanisms import panel
 from pytest_vla.kit.predicates import JointMoved
-from pytest_vla.kit.solids import box, moved, open_box, rod
+from pytest_vla.kit.solids import box, open_box, rod
 from pytest_vla.kit.things import Thing
-from pytest_vla.sim.pose import Pose, Vector, at
+from pytest_vla.sim.pose import Vector, at
 
 WHITE: Vector = (0.90, 0.90, 0.90)
 GLASS: Vector = (0.12, 0.13, 0.15)
@@ -29,7 +29,7 @@ def close_microwave(draw: Draw) -> Instance:
     x, y, z = SIZE_M
     front = -x / 2
     body = (
-        *moved(open_box(SIZE_M, WHITE, wall_m=0.012, open_side="front")),
+        *open_box(SIZE_M, WHITE, wall_m=0.012, open_side="front"),
         box((0.01, y - DOOR_M, z), (front, -DOOR_M / 2, z / 2), GLASS),
         *(rod(0.012, (front - 0.01, -0.17, h), (front, -0.17, h), WHITE) for h in (0.10, 0.18)),
     )
@@ -43,9 +43,9 @@ def close_microwave(draw: Draw) -> Instance:
     draw.add(panel("door", "microwave", hinge, pieces, axis=(0, 0, -1), open_rad=swing, start=OPEN_RAD))
 
     def plan(look: Look) -> Iterator[Keyframe]:
-        for angle, depth in ((OPEN_RAD, 0.10), (OPEN_RAD * 0.4, 0.05), (0.0, 0.015)):
-            edge = root @ hinge @ at(yaw=-angle) @ at(-depth - 0.02, -DOOR_M * 0.8, z / 2)
-            yield Keyframe(Pose(edge.position, aim(edge.yaw, 0.3)), CLOSED)
+        for angle, depth in ((OPEN_RAD, 0.10), (OPEN_RAD * 0.4, 0.05), (0.0, 0.0)):
+            edge = root @ hinge @ at(yaw=-angle) @ at(-depth - 0.04, -DOOR_M * 0.85)
+            yield Keyframe(down(*edge.xy, 0.13, root.yaw), CLOSED)
 
     least = OPEN_RAD - MARGIN_RAD
     return Instance(draw.parts, "close microwave", JointMoved("door", least, -1 if draw.strict else 0), plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
@@ -39,13 +40,14 @@ def insert_onto_square_peg(draw: Draw) -> Instance:
     ]
     x, y = draw.spots(1, (0.15, 0.06), 0.0)[0]
     place = root @ at(x, y + 0.06, 0.0, draw.yaw())
+    draw.within_reach(place, bar @ at(-0.13), bar @ at(0.13))
     ring = draw.add(loose("ring", place, pieces, down(side + 0.035, 0, 0.008)))
     foot = bar @ at((names.index(colour) - 1) * 0.13, 0, BASE_M + 0.025)
     sides = [(0.022, 0, 0.005, 0.02), (-0.022, 0, 0.005, 0.02), (0, 0.022, 0.02, 0.005), (0, -0.022, 0.02, 0.005)]
     zones = [draw.add(Zone(f"foot_{n}", (hx, hy, 0.025), foot @ at(x, y))) for n, (x, y, hx, hy) in enumerate(sides)]
 
     def plan(look: Look) -> Iterator[Keyframe]:
-        yield from carry(look, ring, foot @ at(z=0.0), lift_m=0.18, over_m=0.14)
+        yield from carry(look, ring, *(foot @ at(yaw=n * math.pi / 2) for n in range(4)), lift_m=0.18, over_m=0.14)
 
     done = all_zones("ring", [zone.label for zone in zones])
     return Instance(draw.parts, f"put the ring on the {colour} spoke", done, plan)

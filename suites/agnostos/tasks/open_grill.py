@@ -28,8 +28,14 @@ def open_grill(draw: Draw) -> Instance:
     """A grill on four legs, its lid shut."""
     root = draw.root(90, x=(0.26, 0.34), y=(-0.08, 0.08))
     x, y, rim = DEEP_M, WIDE_M, LEGS_M + PAN_M
-    legs = [rod(0.008, (sx * 0.10, sy * 0.16, 0.008), (sx * 0.09, sy * 0.14, LEGS_M), STEEL) for sx in (-1, 1) for sy in (-1, 1)]
-    bars = [rod(0.003, (-x / 2, bar * 0.03, rim - 0.01), (x / 2, bar * 0.03, rim - 0.01), STEEL) for bar in range(-5, 6)]
+    legs = [
+        rod(0.008, (sx * 0.10, sy * 0.16, 0.008), (sx * 0.09, sy * 0.14, LEGS_M), STEEL)
+        for sx in (-1, 1)
+        for sy in (-1, 1)
+    ]
+    bars = [
+        rod(0.003, (-x / 2, bar * 0.03, rim - 0.01), (x / 2, bar * 0.03, rim - 0.01), STEEL) for bar in range(-5, 6)
+    ]
     pan = moved(open_box((x, y, PAN_M), COAL, wall_m=0.008), z=LEGS_M)
     table = box((x * 0.8, 0.08, 0.01), (0, y / 2 + 0.04, rim - 0.01), (0.55, 0.38, 0.22))
     draw.add(Thing("grill", root, (*legs, *bars, *pan, table)))
@@ -46,7 +52,10 @@ def open_grill(draw: Draw) -> Instance:
 
     def plan(look: Look) -> Iterator[Keyframe]:
         grips = [
-            root @ hinge @ Pose((0, 0, 0), turn((0, 1, 0), OPEN_RAD * step / STEPS)) @ Pose(GRIP, aim(0, SLOPE_RAD, math.pi / 2))
+            root
+            @ hinge
+            @ Pose((0, 0, 0), turn((0, 1, 0), OPEN_RAD * step / STEPS))
+            @ Pose(GRIP, aim(0, SLOPE_RAD, math.pi / 2))
             for step in range(STEPS + 1)
         ]
         yield Keyframe(back(grips[0], 0.08), OPEN)

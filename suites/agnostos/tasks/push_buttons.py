@@ -25,6 +25,7 @@ def push_buttons(draw: Draw) -> Instance:
     colours = [first, *draw.some([name for name in BUTTON_COLOURS if name != first], 2)]
     root = draw.root()
     places = [root @ at(*spot) for spot in draw.spots(3, (0.20, 0.20), 0.16)]
+    draw.within_reach(*places)
     for number, (name, place) in enumerate(zip(colours, places, strict=True)):
         draw.add_all(button(f"button_{number}", place, COLOURS[name]))
 

@@ -42,7 +42,11 @@ def put_books_on_bookshelf(draw: Draw) -> Instance:
     draw.add(Thing("bookshelf", shelf, (*sides, *boards, rear, *(piece for pieces in row for piece in pieces))))
     draw.add(Zone("top board", (x / 2, y / 2 - 0.01, 0.02), shelf @ at(z=z + 0.02)))
     books = [
-        draw.add(loose(f"book_{n}", root @ at(-0.13, (n - 1) * APART_M), book(COVERS[n]), down(0, 0, BOOK_M[2] - 0.02), kg=0.2))
+        draw.add(
+            loose(
+                f"book_{n}", root @ at(-0.13, (n - 1) * APART_M), book(COVERS[n]), down(0, 0, BOOK_M[2] - 0.02), kg=0.2
+            )
+        )
         for n in range(3)
     ]
     wanted = books[::-1][:count]

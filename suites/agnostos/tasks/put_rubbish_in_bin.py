@@ -27,7 +27,12 @@ def put_rubbish_in_bin(draw: Draw) -> Instance:
     draw.add(Zone("bin floor", (0.07, 0.03), bin_place @ at(z=0.035), "cylinder"))
     ours, *others = (root @ at(-0.12, y, 0.0) for y in draw.some((-0.13, 0.0, 0.13), 3))
     crumples = [
-        Piece("box", (0.026, 0.024, 0.014), Pose((0, 0, 0.024), multiply(turn((1, 0, 0), tilt), turn((0, 0, 1), yaw))), PAPER)
+        Piece(
+            "box",
+            (0.026, 0.024, 0.014),
+            Pose((0, 0, 0.024), multiply(turn((1, 0, 0), tilt), turn((0, 0, 1), yaw))),
+            PAPER,
+        )
         for tilt, yaw in FOLDS
     ]
     rubbish = draw.add(loose("rubbish", ours @ at(z=0.004, yaw=draw.yaw()), crumples, down(0, 0, 0.02), kg=0.03))

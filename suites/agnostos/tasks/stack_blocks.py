@@ -25,8 +25,9 @@ def stack_blocks(draw: Draw) -> Instance:
     """Four blocks of the colour, four of another, and a raised pad."""
     count, colour = 2 + draw.variation // len(NAMES), NAMES[draw.variation % len(NAMES)]
     other = other_colours(draw, 1, [colour])[0]
-    root = draw.root()
+    root = draw.root(180, x=(0.20, 0.28), y=(-0.05, 0.05))
     pad, *places = (root @ at(*spot, yaw=draw.yaw()) for spot in draw.spots(9, (0.18, 0.24), 0.10))
+    draw.within_reach(pad, *places)
     draw.add(Thing("pad", pad, (box((0.075, 0.075, PAD_M), (0, 0, PAD_M / 2)),), radius_m=0.06))
     blocks = [
         draw.add(loose(f"block_{number}", place, [box(SIZE_M, (0, 0, SIDE_M / 2), COLOURS[name])], GRIP, kg=0.125))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
-from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, held_at, up
+from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, halves, held_at, up
 from pytest_vla.kit.mechanisms import particles
 from pytest_vla.kit.predicates import all_in
 from pytest_vla.kit.solids import Pieces, box, cylinder
@@ -46,16 +46,17 @@ def sweep_to_dustpan_of_size(draw: Draw) -> Instance:
         box((0.03, 0.20 if size == "tall" else 0.11, 0.04), (0, 0, 0.02), (0.85, 0.75, 0.35)),
         cylinder(0.012, 0.14, (0, 0, 0.11), (0.55, 0.30, 0.12)),
     ]
+    draw.within_reach(root @ at(0, 0.20), places[size] @ at(0.04), places[size] @ at(-0.17))
     broom = draw.add(loose("broom", root @ at(0.0, 0.20, 0.0, math.pi / 2), brush, down(0, 0, 0.13), movable=False))
 
     def plan(look: Look) -> Iterator[Keyframe]:
         lane = places[size]
         yield from grasp(look, broom)
         yield Keyframe(up(look().hand, 0.12), CLOSED)
-        start = held_at(look, broom, lane @ at(-0.17, 0, 0.003))
+        start = held_at(look, broom, *halves(lane @ at(-0.17, 0, 0.003)))
         yield Keyframe(up(start, 0.10), CLOSED)
         yield Keyframe(start, CLOSED)
-        yield Keyframe(held_at(look, broom, lane @ at(0.04, 0, 0.004)), CLOSED)
+        yield Keyframe(held_at(look, broom, *halves(lane @ at(0.04, 0, 0.004))), CLOSED)
 
     done = all_in([crumb.label for crumb in dirt], "pan")
     return Instance(draw.parts, f"sweep dirt to the {size} dustpan", done, plan)

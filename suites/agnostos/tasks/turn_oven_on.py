@@ -25,7 +25,11 @@ LEAST_RAD = 1.5
 def dial() -> Pieces:
     """A disc with a bar across it that points up, in a frame whose z leaves the oven."""
     mark = box((0.006, 0.003, 0.002), (0.018, 0, 0.034), (0.85, 0.15, 0.10))
-    return (cylinder(0.022, 0.008, (0, 0, 0.004), GLASS), box((0.044, 0.016, 0.028), (0, 0, 0.020), STEEL), *shown(mark))
+    return (
+        cylinder(0.022, 0.008, (0, 0, 0.004), GLASS),
+        box((0.044, 0.016, 0.028), (0, 0, 0.020), STEEL),
+        *shown(mark),
+    )
 
 
 @task("unseen_level2")

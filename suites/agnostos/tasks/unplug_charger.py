@@ -30,7 +30,10 @@ def unplug_charger(draw: Draw) -> Instance:
     plate = (*holes[0], *holes[1], *frame((0.017, 0.036), PRONG_M, WHITE, wall_m=0.025))
     slab = box((0.03, 0.36, 0.32), (PRONG_M + 0.015, 0, 0.16), WALL)
     draw.add(Thing("wall", root, (slab, *moved(plate, x=PRONG_M, z=HIGH_M, rotation=OUTWARD))))
-    cable = [rod(0.003, (-LONG_M, 0, 0.0), (-LONG_M - 0.015, 0, -0.015), BLACK), rod(0.003, (-LONG_M - 0.015, 0, -0.015), (-LONG_M - 0.015, 0, -0.12), BLACK)]
+    cable = [
+        rod(0.003, (-LONG_M, 0, 0.0), (-LONG_M - 0.015, 0, -0.015), BLACK),
+        rod(0.003, (-LONG_M - 0.015, 0, -0.015), (-LONG_M - 0.015, 0, -0.12), BLACK),
+    ]
     pieces = [
         box((LONG_M, 0.042, 0.05), (-LONG_M / 2 - 0.001, 0, 0), BLACK),
         *(box((PRONG_M, 0.005, 0.008), (PRONG_M / 2 - 0.001, s * ASIDE_M, 0), STEEL) for s in (-1, 1)),
