@@ -244,7 +244,7 @@ class HandTable:
     def scan(self, snapshot: tuple[Snapshot, bool], camera: str) -> dict[str, Any]:
         """What a camera measures, as arrays: `things[n - 1]` is what has the number n in the mask.
 
-        Depth is in metres along the line of sight (0: nothing there). The pose is the camera's, from its frame (x right,
+        Depth is in metres along the line of sight (0: nothing there). The pose leads from the camera's frame (x right,
         y down, z forward) to the table's; the middle of the picture's first pixel is at (0.5, 0.5) for the intrinsics.
         """
         moment, _ = snapshot

