@@ -22,7 +22,7 @@ REST_S = 0.05  # at the end of a motion
 GRIP_S = 0.10  # until closed fingers hold, or what they let go is free
 STEPS_PER_POINT = round(POINT_S / STEP_S)
 POINTS_PER_CHECK = round(CHECK_S / POINT_S)
-TOUCH_M = 0.001  # the library says 0 for some shapes far apart, unless it is told to look no farther than this
+TOUCH_M = 0.001  # no need to know how far apart shapes are beyond this
 
 Watch = Callable[[], bool]
 """Looks at a moment; true when it has seen enough."""
@@ -169,6 +169,12 @@ class HandTable:
         self.world.data.qvel[joint.dofadr[0] : joint.dofadr[0] + 6] = 0
         self.world.kinematics()
 
+    def set_joint(self, label: str, value: float) -> None:
+        """Bring a joint to a place, at rest."""
+        self.world.data.qpos[self._addresses[label]] = value
+        self.world.data.qvel[self.world.model.joint(label).dofadr[0]] = 0
+        self.world.kinematics()
+
     # --- what is the case, as of the last `kinematics` ----------------------------------------------------------------
 
     def look(self) -> HandTable:
@@ -190,11 +196,8 @@ class HandTable:
         return self.joint(joint) - self._starts[joint]
 
     def overlap(self, thing: str, zone: str) -> bool:
-        ask, model, data, number = self._mj.mj_geomDistance, self.world.model, self.world.data, self._zone(zone)
-        return any(
-            self._bounds_gap(geom, number) <= 0 and ask(model, data, geom, number, TOUCH_M, None) <= 0
-            for geom in self._geoms[thing]
-        )
+        number = self._zone(zone)
+        return any(self._bounds_gap(geom, number) <= 0 and self._touch(geom, number) for geom in self._geoms[thing])
 
     def distance(self, thing: str, zone: str) -> float:
         if self.overlap(thing, zone):
@@ -207,6 +210,17 @@ class HandTable:
         if number is None:
             number = self._zones[label] = int(self.world.model.geom(label).id)
         return number
+
+    def _touch(self, geom: int, other: int) -> bool:
+        """Whether two shapes overlap. The library's newer solver says 0 of some boxes that do and some that do not."""
+        ask, model, data = self._mj.mj_geomDistance, self.world.model, self.world.data
+        gap = ask(model, data, geom, other, TOUCH_M, None)
+        if gap == 0:
+            older = int(self._mj.mjtDisableBit.mjDSBL_NATIVECCD)
+            model.opt.disableflags |= older
+            gap = ask(model, data, geom, other, TOUCH_M, None)
+            model.opt.disableflags &= ~older
+        return bool(gap <= 0)
 
     def _bounds_gap(self, geom: int, other: int) -> float:
         """How far the spheres around two shapes are apart."""

@@ -105,6 +105,16 @@ def cup(inner_m: float, height_m: float, rgb: Vector = GREY, *, wall_m: float = 
     return (floor, *ring(inner_m, height_m, wall_m=wall_m, centre=(0, 0, height_m / 2), rgb=rgb, flare_m=flare_m))
 
 
+def frame(hole_m: tuple[float, float], height_m: float, rgb: Vector = GREY, *, wall_m: float = WALL_M) -> Pieces:
+    """Four walls around a hole, over an origin in the middle of the underside: a socket, a square ring."""
+    x, y = hole_m
+    long, short = (x + 2 * wall_m, wall_m, height_m), (wall_m, y, height_m)
+    return (
+        *(box(long, (0, s * (y + wall_m) / 2, height_m / 2), rgb) for s in (-1, 1)),
+        *(box(short, (s * (x + wall_m) / 2, 0, height_m / 2), rgb) for s in (-1, 1)),
+    )
+
+
 def open_box(size_m: Vector, rgb: Vector = GREY, *, wall_m: float = WALL_M, open_side: str = "top") -> Pieces:
     """Five walls by their outer sizes over an origin in the middle of the underside; the front looks to -x."""
     x, y, z = size_m
