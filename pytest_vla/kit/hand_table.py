@@ -212,7 +212,7 @@ class HandTable:
         return number
 
     def _touch(self, geom: int, other: int) -> bool:
-        """Whether two shapes overlap. The library's newer solver says 0 of some boxes that do and of some that do not."""
+        """Whether two shapes overlap. The library's newer solver says 0 of some boxes that do and some that do not."""
         ask, model, data = self._mj.mj_geomDistance, self.world.model, self.world.data
         gap = ask(model, data, geom, other, TOUCH_M, None)
         if gap == 0:

@@ -26,7 +26,7 @@ SLOPE_RAD = math.radians(25)
 @task("unseen_level1")
 def open_grill(draw: Draw) -> Instance:
     """A grill on four legs, its lid shut."""
-    root = draw.root(90, x=(0.26, 0.34), y=(-0.08, 0.08))
+    root = draw.root(90, x=(0.38, 0.44), y=(-0.08, 0.08))
     x, y, rim = DEEP_M, WIDE_M, LEGS_M + PAN_M
     legs = [
         rod(0.008, (sx * 0.10, sy * 0.16, 0.008), (sx * 0.09, sy * 0.14, LEGS_M), STEEL)

@@ -24,7 +24,7 @@ HOLE_M, DEEP_M = (0.018, 0.010), 0.016
 def take_usb_out_of_computer(draw: Draw) -> Instance:
     """A computer's tower with a stick in the port on its top."""
     root = draw.root(x=(0.20, 0.32))
-    x, y, z = TOWER_M
+    x, _, z = TOWER_M
     port = at(-x / 2 + 0.05, 0, z)
     front = [
         box((0.002, 0.11, 0.02), (-x / 2, 0, z - 0.03), STEEL),
