@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -31,7 +32,9 @@ def encoded(keyframe: Sequence[float] | NDArray[np.floating]) -> Code:
     """The code of x, y, z (m), a quaternion x, y, z, w, and how far the hand is open."""
     values = np.asarray(keyframe, np.float64)
     rotation = values[3:7] if values[6] >= 0 else -values[3:7]
-    degrees = Rotation.from_quat(rotation).as_euler("xyz", degrees=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of two angles that turn about one axis, either will do
+        degrees = Rotation.from_quat(rotation).as_euler("xyz", degrees=True)
     bins = np.round((degrees + 180) / BIN_DEG).astype(int) % BINS
     return (*cell_of(values[:3]), *bins.tolist(), int(values[7] > 0.5))
 
