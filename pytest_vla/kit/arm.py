@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.kit.hand import (
+    BASE,
     DARK,
     HAND,
     HOME,
@@ -33,18 +34,19 @@ from pytest_vla.sim.pose import Pose, Vector
 
 Array = NDArray[np.float64]
 
-BASE_M: Vector = (-0.273, 0.0, 0.02)  # so that the published home joints bring the tip where it was published
+BASE_M: Vector = (*BASE, 0.02)  # so that the published home joints bring the tip where it was published
 JOINTS = 7
 TIP_M = 0.107 + 0.1034  # from the last joint along its axis
 QUARTER = math.pi / 2
-NEAR_M, NEAR_RAD = 2e-3, 2e-2
+NEAR_M, NEAR_RAD = 5e-4, 5e-3
 ITERATIONS, MORE_ITERATIONS = 4, 40
 LEAP_RAD = 0.5  # between two points of a straight way: farther apart, the arm would have to fold over
 MOST_RAD_S = 2.2
 POINTS_PER_SOLVE = 4
-SEEDS = 8
+SEEDS = 24
 PLAN_CALLS = 3000
 CHECK_RAD = 0.05
+TOUCH_M = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,21 +169,24 @@ class Arm:
     # --- collisions and ways around them --------------------------------------------------------------------------
 
     def _hits(self, world: MujocoWorld, path: Sequence[Array]) -> bool:
-        """Whether the arm touches something that is not held, anywhere on the path."""
+        """Whether the arm runs into something anywhere on the path that it does not touch already."""
+        touched = self._touching(world, self._now)
+        step = POINTS_PER_SOLVE if len(path) > 1 else 1
+        return any(self._touching(world, joints) - touched for joints in path[::step])
+
+    def _touching(self, world: MujocoWorld, joints: Array) -> set[tuple[int, int]]:
+        """The pairs of shapes, one of them the robot's, that overlap with these joints."""
         mj, model = load_mujoco(), world.model
         if self._scratch is None or self._scratch[0] is not model:
-            self._scratch = model, mj.MjData(model)
-        data = self._scratch[1]
+            self._scratch = model, mj.MjData(model), model.geom_contype == ROBOT_BIT
+        _, data, robot = self._scratch
         data.qpos[:] = world.data.qpos
-        robot = model.geom_contype == ROBOT_BIT
-        for joints in path[::POINTS_PER_SOLVE] if len(path) > 1 else path:
-            data.qpos[:JOINTS] = joints
-            mj.mj_kinematics(model, data)
-            mj.mj_collision(model, data)
-            contact = data.contact
-            if len(contact.dist) and bool((robot[contact.geom1] | robot[contact.geom2])[contact.dist < -1e-3].any()):
-                return True
-        return False
+        data.qpos[:JOINTS] = joints
+        mj.mj_kinematics(model, data)
+        mj.mj_collision(model, data)
+        one, other = data.contact.geom1, data.contact.geom2
+        hit = (data.contact.dist < -TOUCH_M) & (robot[one] | robot[other]) if len(one) else np.zeros(0, bool)
+        return set(zip(one[hit].tolist(), other[hit].tolist(), strict=True))
 
     def _around(self, world: MujocoWorld, goal: Array) -> list[Array]:
         from ompl import base, geometric, util

@@ -22,7 +22,7 @@ from pytest_vla.kit.cameras import edited
 from pytest_vla.kit.edits import IN_PLACE, CameraEdit
 from pytest_vla.kit.env import Observation, Step, TaskEnv
 from pytest_vla.kit.goals import Verdict
-from pytest_vla.kit.hand import HOME, Robot, Unreachable
+from pytest_vla.kit.hand import BASE, HOME, REACH_M, Robot, Unreachable
 from pytest_vla.kit.hand_table import HandTable
 from pytest_vla.kit.images import Image, LazyImages
 from pytest_vla.kit.keyframes import Keyframe, Plan
@@ -44,8 +44,6 @@ LOW_M: Vector = (-0.275, -0.655, TABLE_M)
 HIGH_M: Vector = (0.775, 0.655, TABLE_M + 1.0)
 UNIT_WITHIN = 0.03  # how far from 1 the length of a quaternion may be: rounding and a noisy robot are no mistakes
 CENTRE: Spot = (0.25, 0.0)
-BASE: Spot = (-0.273, 0.0)  # of the arm
-REACH_M = (0.32, 0.70)
 TABLE_HALF_M = 3.0
 TABLE_PX = 256
 TABLE_COLOUR: Vector = (0.62, 0.57, 0.50)

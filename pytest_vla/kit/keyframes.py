@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_vla.kit.hand import HAND, HOME
+from pytest_vla.kit.hand import BASE, HAND, HOME, REACH_M
 from pytest_vla.kit.hand_table import HandTable
+from pytest_vla.kit.layout import distance
 from pytest_vla.kit.things import Thing
 from pytest_vla.kit.waypoints import CLOSED, OPEN
 from pytest_vla.sim.pose import Pose, Quaternion, multiply, turn, yaw_rotation
@@ -16,6 +17,7 @@ __all__ = ["CLOSED", "OPEN", "Keyframe", "Look", "Plan", "back", "carry", "up"]
 
 APPROACH_M = 0.10
 LIFT_M = 0.12
+STEEP = 0.85  # how far down a hand points that is taken to point down
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +43,21 @@ def up(pose: Pose, distance_m: float) -> Pose:
     return Pose((x, y, z + distance_m), pose.rotation)
 
 
+def shifted(pose: Pose, frame: Pose, x: float = 0.0, y: float = 0.0, z: float = 0.0) -> Pose:
+    """The pose, moved along the axes of a frame."""
+    dx, dy, dz = Pose((0.0, 0.0, 0.0), frame.rotation).apply((x, y, z))
+    px, py, pz = pose.position
+    return Pose((px + dx, py + dy, pz + dz), pose.rotation)
+
+
 def flipped(pose: Pose) -> Pose:
     """The same grasp with the fingers exchanged."""
     return pose @ Pose((0.0, 0.0, 0.0), turn((0, 0, 1), math.pi))
 
 
 def easier(pose: Pose) -> Pose:
-    """The pose or its flipped twin, whichever has its fingers more as at home."""
-    forward = pose.apply((0, 1, 0))[1] - pose.position[1]  # the fingers' axis along +y, as at home
-    return pose if forward >= 0 else flipped(pose)
+    """The pose or its flipped twin, whichever the arm reaches more easily."""
+    return max(pose, flipped(pose), key=_ease)
 
 
 def grasp(look: Look, thing: Thing, approach_m: float = APPROACH_M) -> Iterator[Keyframe]:
@@ -73,8 +81,20 @@ def easiest(look: Look, thing: Thing, poses: Sequence[Pose]) -> int:
 
 
 def _ease(hand: Pose) -> float:
-    """How much the hand is turned as at home: 1 where it is, 0 where it is upside down."""
-    return abs(sum(a * b for a, b in zip(hand.rotation, HOME.rotation, strict=True)))
+    """How easily the arm reaches a pose, roughly; more is easier.
+
+    A hand that points down is best turned as at home; one that points ahead is best turned the other way up, for which
+    the wrist has more room. Too near to the base or too far from it is worse than any turn.
+    """
+    x, y, z = hand.position
+    ahead = hand.apply((0, 0, 1))
+    if z - ahead[2] > STEEP:
+        turn = abs(sum(a * b for a, b in zip(hand.rotation, HOME.rotation, strict=True)))
+    else:
+        fingers = hand.apply((0, 1, 0))
+        turn = (ahead[1] - y) * (fingers[0] - x) - (ahead[0] - x) * (fingers[1] - y)
+    away = distance(hand.xy, BASE)
+    return turn - 5 * max(REACH_M[0] - away, away - REACH_M[1], 0.0)
 
 
 def halves(pose: Pose) -> tuple[Pose, Pose]:

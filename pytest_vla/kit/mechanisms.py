@@ -19,6 +19,7 @@ from pytest_vla.sim.pose import Pose, Vector, at
 DARK: Vector = (0.22, 0.23, 0.25)
 BUTTON_TRAVEL_M = 0.010
 HANDLE_FRICTION = 1.5
+HANDLE_PITCH_RAD = 1.1  # an arm does not reach low handles with a level hand
 CAP_M = 0.008
 
 
@@ -41,9 +42,9 @@ def button_top(base_m: Vector = (0.10, 0.10, 0.02)) -> float:
 
 
 def drawer(
-    label: str, on: str, centre: Vector, size_m: Vector, rgb: Vector, *, travel_m: float = 0.30, handle_m: float = 0.075
+    label: str, on: str, centre: Vector, size_m: Vector, rgb: Vector, *, travel_m: float = 0.25, handle_m: float = 0.05
 ) -> Thing:
-    """A tray that slides out towards -x of what carries it, with a bar as its handle; its joint says how far (m)."""
+    """A tray with an upright bar as its handle that slides out towards -x of what carries it (m)."""
     x, y, z = size_m
     wall, stand_off = 0.006, 0.045
     front, bar = -x / 2, -x / 2 - stand_off
@@ -53,11 +54,11 @@ def drawer(
         box((wall, y - 0.01, z * 0.7), (x / 2 - wall, 0, -z * 0.15), rgb),
         box((x, wall, z * 0.7), (0, y / 2 - 0.01, -z * 0.15), rgb),
         box((x, wall, z * 0.7), (0, -y / 2 + 0.01, -z * 0.15), rgb),
-        rod(0.0075, (bar, -handle_m / 2, 0), (bar, handle_m / 2, 0), DARK),
-        *(rod(0.005, (front, side * handle_m / 2, 0), (bar, side * handle_m / 2, 0), DARK) for side in (-1, 1)),
+        rod(0.0075, (bar, 0, -handle_m / 2), (bar, 0, handle_m / 2), DARK),
+        *(rod(0.005, (front, 0, z), (bar, 0, z), DARK) for z in (-handle_m / 2, handle_m / 2)),
     )
     joint = Joint("slide", (-1, 0, 0), (0.0, travel_m), friction=1.0, damping=5.0)
-    handle = Pose((bar, 0, 0), aim(0, 0, math.pi / 2))
+    handle = Pose((bar, 0, 0), aim(0, HANDLE_PITCH_RAD))
     return Thing(label, Pose(centre), pieces, 0.6, joint=joint, on=on, friction=HANDLE_FRICTION, handle=handle)
 
 
@@ -127,7 +128,7 @@ def particles(label: str, poses: Sequence[Pose], size_m: float, rgb: Vector, *, 
     return [Thing(f"{label}.{number}", pose, cube, kg, free=True) for number, pose in enumerate(poses)]
 
 
-CHEST_M, SHELF_M, LEGS_M = 0.34, 0.12, 0.09
+CHEST_M, SHELF_M, LEGS_M = 0.30, 0.095, 0.04
 CHEST_TOP_M = LEGS_M + 3 * SHELF_M + 0.02  # of a chest with three drawers
 
 

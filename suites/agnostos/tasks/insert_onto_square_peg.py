@@ -24,7 +24,7 @@ def insert_onto_square_peg(draw: Draw) -> Instance:
     """Three pegs on a bar, and a ring with a lug to hold it by."""
     colour = NAMES[draw.variation]
     names = draw.some([colour, *other_colours(draw, 2, [colour])], 3)
-    root = draw.root()
+    root = draw.root(180, x=(0.22, 0.30), y=(-0.06, 0.06))
     bar = root @ at(0, -0.14)
     draw.add(Thing("bar", bar, (box((0.40, 0.10, BASE_M), (0, 0, BASE_M / 2), (0.35, 0.25, 0.18)),), radius_m=0.2))
     for number, name in enumerate(names):

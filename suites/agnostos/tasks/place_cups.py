@@ -32,7 +32,7 @@ def mug(rgb: Vector) -> Pieces:
 def place_cups(draw: Draw) -> Instance:
     """A tree with four spokes, one of them taken, and three mugs."""
     count = draw.variation + 1
-    root = draw.root(90, x=(0.26, 0.32), y=(-0.04, 0.04))
+    root = draw.root(90, x=(0.24, 0.28), y=(-0.04, 0.04))
     spokes = [at(yaw=n * math.pi / 2) @ Pose((0, 0, HEIGHT_M), turn((0, 1, 0), -TILT_RAD)) for n in range(4)]
     rods = [rod(0.0065, (spoke.position), spoke.apply((SPOKE_M, 0, 0)), WOOD) for spoke in spokes]
     draw.add(
@@ -53,11 +53,13 @@ def place_cups(draw: Draw) -> Instance:
         free = [0, 1, 2]
         for one in mugs[:count]:
             yield from grasp(look, one)
-            yield Keyframe(up(look().hand, 0.25), CLOSED)
+            yield Keyframe(up(look().hand, 0.36), CLOSED)
             ways = [(spoke, turn) for spoke in free for turn in (math.pi / 2, -math.pi / 2)]
             spoke, turn = ways[easiest(look, one, [root @ hanging(*way, 0.05) for way in ways])]
             free.remove(spoke)
-            yield Keyframe(held_at(look, one, root @ hanging(spoke, turn, SPOKE_M + 0.05)), CLOSED)
+            before = held_at(look, one, root @ hanging(spoke, turn, SPOKE_M + 0.05))
+            yield Keyframe(up(before, 0.12), CLOSED)
+            yield Keyframe(before, CLOSED)
             goal = held_at(look, one, root @ hanging(spoke, turn, 0.05))
             yield Keyframe(goal, OPEN)
             yield Keyframe(up(goal, 0.10), OPEN)

@@ -47,10 +47,10 @@ def place_wine_at_rack_location(draw: Draw) -> Instance:
 
     def plan(look: Look) -> Iterator[Keyframe]:
         yield from grasp(look, bottle)
-        yield Keyframe(up(look().hand, 0.12), CLOSED)
+        yield Keyframe(up(look().hand, 0.10), CLOSED)
         laid = slot @ Pose((0, 0, -0.08))
         goal = held_at(look, bottle, up(laid, 0.004))
-        yield Keyframe(up(goal, 0.12), CLOSED)
+        yield Keyframe(up(goal, 0.20), CLOSED)
         yield Keyframe(goal, OPEN)
         yield Keyframe(up(goal, 0.10), OPEN)
 

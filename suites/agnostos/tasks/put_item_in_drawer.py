@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
-from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, back, grasp, up
+from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, back, grasp, shifted, up
 from pytest_vla.kit.mechanisms import CHEST_TOP_M, chest
 from pytest_vla.kit.predicates import In
 from pytest_vla.kit.solids import box
@@ -14,32 +14,32 @@ from pytest_vla.kit.things import Zone, loose
 from pytest_vla.sim.pose import at
 
 LEVELS = ("bottom", "middle", "top")
-PULL_M = 0.22
+PULL_M = 0.17
 
 
 @task("seen", variations=3)
 def put_item_in_drawer(draw: Draw) -> Instance:
     """A chest of three drawers with a cube on top."""
     level = LEVELS[draw.variation]
-    root = draw.root(22.5, x=(0.40, 0.44), y=(-0.08, 0.08))
+    root = draw.root(22.5, x=(0.46, 0.50), y=(-0.08, 0.08))
     shell, *drawers = chest("chest", root, LEVELS)
     draw.add_all([shell, *drawers])
     drawer = drawers[draw.variation]
-    draw.add(Zone("inside", (0.15, 0.15, 0.0375), at(), on=drawer.label))
-    spot = root @ at(draw.uniform(-0.13, -0.06), draw.uniform(-0.08, 0.08), CHEST_TOP_M, draw.uniform(-0.7, 0.7))
+    draw.add(Zone("inside", (0.13, 0.13, 0.035), at(), on=drawer.label))
+    spot = root @ at(draw.uniform(-0.12, -0.07), draw.uniform(-0.08, 0.08), CHEST_TOP_M, draw.uniform(-0.7, 0.7))
     cube = [box((0.04, 0.04, 0.04), (0, 0, 0.02), (0.85, 0.2, 0.2))]
     item = draw.add(loose("item", spot, cube, down(0, 0, 0.025), movable=False))
 
     def plan(look: Look) -> Iterator[Keyframe]:
         yield from grasp(look, drawer)
-        pulled = back(look().hand, PULL_M)
+        pulled = shifted(look().hand, root, x=-PULL_M)
         yield Keyframe(pulled, OPEN)
         yield Keyframe(back(pulled, 0.05), OPEN)
-        yield Keyframe(up(back(pulled, 0.05), 0.65 - pulled.position[2]), OPEN)
+        yield Keyframe(down(*pulled.position[:2], CHEST_TOP_M + 0.15, root.yaw), OPEN)
         yield from grasp(look, item)
         yield Keyframe(up(look().hand, 0.10), CLOSED)
-        x, y = (root @ at(-0.17 - PULL_M / 2)).xy
-        height = look().pose(drawer.label).position[2] + 0.07
+        x, y = (root @ at(-0.14 - PULL_M / 2)).xy
+        height = look().pose(drawer.label).position[2] + 0.06
         yield Keyframe(down(x, y, CHEST_TOP_M + 0.10, root.yaw), CLOSED)
         yield Keyframe(down(x, y, height, root.yaw), OPEN)
 

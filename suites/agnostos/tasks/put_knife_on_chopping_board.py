@@ -15,7 +15,7 @@ from pytest_vla.sim.pose import Pose, Vector, at, turn
 
 WOOD: Vector = (0.58, 0.38, 0.20)
 STEEL: Vector = (0.80, 0.82, 0.84)
-BLOCK_M = 0.13
+BLOCK_M = 0.10
 
 
 @task("unseen_level1")
@@ -29,15 +29,15 @@ def put_knife_on_chopping_board(draw: Draw) -> Instance:
     block = root @ at(-0.06, draw.uniform(-0.16, 0.16))
     draw.add(Thing("block", block, open_box((0.05, 0.08, BLOCK_M), WOOD, wall_m=0.012)))
     pieces = [
-        box((0.003, 0.030, 0.11), (0, 0, 0.055), STEEL),
-        box((0.016, 0.024, 0.11), (0, 0, 0.165), (0.12, 0.12, 0.13)),
+        box((0.003, 0.030, 0.085), (0, 0, 0.0425), STEEL),
+        box((0.016, 0.024, 0.10), (0, 0, 0.135), (0.12, 0.12, 0.13)),
     ]
-    knife = draw.add(loose("knife", block @ at(z=0.014), pieces, Pose((0, 0, 0.185), aim(0, 0)), movable=False))
+    knife = draw.add(loose("knife", block @ at(z=0.014), pieces, Pose((0, 0, 0.150), aim(0, 0)), movable=False))
 
     def plan(look: Look) -> Iterator[Keyframe]:
         yield from grasp(look, knife)
-        yield Keyframe(up(look().hand, 0.16), CLOSED)
-        flat = board @ Pose((-0.16, 0, 0.026), turn((0, 1, 0), math.pi / 2))
+        yield Keyframe(up(look().hand, 0.10), CLOSED)
+        flat = board @ Pose((-0.12, 0, 0.026), turn((0, 1, 0), math.pi / 2))
         goal = held_at(look, knife, flat)
         yield Keyframe(up(goal, 0.12), CLOSED)
         yield Keyframe(goal, OPEN)

@@ -15,14 +15,14 @@ from pytest_vla.sim.pose import Pose, Vector, at
 STEEL: Vector = (0.36, 0.39, 0.43)
 SIZE_M: Vector = (0.22, 0.30, 0.47)
 SHELVES = {"bottom": 0.012, "middle": 0.165, "top": 0.318}
-PITCH_RAD = 0.7
+PITCH_RAD = 0.9
 
 
 @task("seen", variations=3)
 def put_money_in_safe(draw: Draw) -> Instance:
     """A safe with its door open, three shelves, and a wad of notes on top."""
     name = list(SHELVES)[draw.variation]
-    root = draw.root(15, x=(0.46, 0.50), y=(-0.06, 0.06))
+    root = draw.root(15, x=(0.52, 0.55), y=(-0.06, 0.06))
     x, y, z = SIZE_M
     boards = [box((x, y, 0.008), (0, 0, height - 0.004), STEEL) for height in list(SHELVES.values())[1:]]
     door = box((0.02, y, z), (-x / 2 - 0.02, y, z / 2), STEEL)

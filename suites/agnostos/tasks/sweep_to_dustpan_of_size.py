@@ -10,7 +10,7 @@ from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, halves, held_at, up
 from pytest_vla.kit.mechanisms import particles
 from pytest_vla.kit.predicates import all_in
-from pytest_vla.kit.solids import Pieces, box, cylinder
+from pytest_vla.kit.solids import Pieces, box, cylinder, shown
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Vector, at
 
@@ -22,7 +22,7 @@ def dustpan(size: Vector) -> Pieces:
     """A floor with three walls, open towards -x where its origin is, and a handle."""
     x, y, z = size
     return (
-        box((x, y, 0.002), (x / 2, 0, 0.001), BLUE),
+        *shown(box((x, y, 0.002), (x / 2, 0, 0.001), BLUE)),  # no edge for crumbs to jam at
         box((0.005, y, z), (x, 0, z / 2), BLUE),
         *(box((x, 0.005, z), (x / 2, s * y / 2, z / 2), BLUE) for s in (-1, 1)),
         box((0.10, 0.02, 0.02), (x + 0.05, 0, 0.02), BLUE),
@@ -53,10 +53,10 @@ def sweep_to_dustpan_of_size(draw: Draw) -> Instance:
         lane = places[size]
         yield from grasp(look, broom)
         yield Keyframe(up(look().hand, 0.12), CLOSED)
-        start = held_at(look, broom, *halves(lane @ at(-0.17, 0, 0.003)))
+        start = held_at(look, broom, *halves(lane @ at(-0.17, 0, 0.0)))
         yield Keyframe(up(start, 0.10), CLOSED)
         yield Keyframe(start, CLOSED)
-        yield Keyframe(held_at(look, broom, *halves(lane @ at(0.04, 0, 0.004))), CLOSED)
+        yield Keyframe(held_at(look, broom, *halves(lane @ at(0.06, 0, 0.0))), CLOSED)
 
     done = all_in([crumb.label for crumb in dirt], "pan")
     return Instance(draw.parts, f"sweep dirt to the {size} dustpan", done, plan)
