@@ -20,6 +20,7 @@ STEEL: Vector = (0.70, 0.71, 0.73)
 LEGS_M, PAN_M, DEEP_M, WIDE_M = 0.12, 0.07, 0.24, 0.36
 OPEN_RAD, LEAST_RAD, STEPS = math.radians(60), math.radians(50), 4
 GRIP: Vector = (-DEEP_M - 0.035, 0, 0.05)
+STIFF_NM = 0.3  # it stays where it is left
 SLOPE_RAD = math.radians(25)
 
 
@@ -48,7 +49,9 @@ def open_grill(draw: Draw) -> Instance:
         *(rod(0.006, (-x, s * 0.06, bar_z), (bar_x, s * 0.06, bar_z), STEEL) for s in (-1, 1)),
     )
     hinge = at(x / 2, 0, rim + 0.002)
-    draw.add(panel("lid", "grill", hinge, cover, axis=(0, 1, 0), open_rad=(0.0, OPEN_RAD), start=0.0))
+    draw.add(
+        panel("lid", "grill", hinge, cover, axis=(0, 1, 0), open_rad=(0.0, OPEN_RAD), start=0.0, friction_nm=STIFF_NM)
+    )
 
     def plan(look: Look) -> Iterator[Keyframe]:
         grips = [
