@@ -39,7 +39,7 @@ JOINTS = 7
 TIP_M = 0.107 + 0.1034  # from the last joint along its axis
 QUARTER = math.pi / 2
 NEAR_M, NEAR_RAD = 5e-4, 5e-3
-ITERATIONS, MORE_ITERATIONS = 4, 40
+ITERATIONS, MORE_ITERATIONS = 15, 60
 LEAP_RAD = 0.5  # between two points of a straight way: farther apart, the arm would have to fold over
 MOST_RAD_S = 2.2
 POINTS_PER_SOLVE = 4
@@ -124,12 +124,14 @@ class Arm:
         joints = solver().solve(home, READY, MORE_ITERATIONS)
         if joints is None:
             raise Unreachable(f"the arm cannot start at {home.position}")
-        world.data.qpos[:JOINTS] = joints
+        world.data.qpos[:JOINTS] = self._now = joints
         self.aim(world, joints)
 
     def aim(self, world: MujocoWorld, point: Array) -> None:
+        """Ask for a little more than the point while it moves: the motors' damping would let the arm lag behind."""
+        gain, bias = world.model.actuator_gainprm[1 : JOINTS + 1, 0], world.model.actuator_biasprm[1 : JOINTS + 1, 2]
+        world.data.ctrl[1 : JOINTS + 1] = point + (point - self._now) / POINT_S * (-bias / gain)
         self._now = point
-        world.data.ctrl[1 : JOINTS + 1] = point
 
     def way(self, world: MujocoWorld, target: Pose, *, ignore_collisions: bool) -> list[Array]:
         """Along the straight line; where that folds the arm or hits something, whichever way joins both ends."""
