@@ -41,6 +41,7 @@ NAMES = (
     "take_lid_off_saucepan",
     "take_plate_off_colored_dish_rack",
     "basketball_in_hoop",
+    "scoop_with_spatula",
     "straighten_rope",
     "turn_oven_on",
     "beat_the_buzz",
