@@ -116,7 +116,7 @@ class Arm:
         self._scratch: Any = None
 
     def add_to(self, scene: Scene) -> None:
-        touch = {"contype": ROBOT_BIT, "conaffinity": 0}
+        touch: dict[str, Any] = {"contype": ROBOT_BIT, "conaffinity": 0}
 
         def shape(body: Any, kind: Any, size: Sequence[float], **more: Any) -> None:
             scene.shape(body, kind, size, **touch, **more)
@@ -150,8 +150,17 @@ class Arm:
             return timed([self._now, goal], POINT_S)
         return timed(self._around(world, goal), POINT_S)
 
+    def aimed(self) -> Pose:
+        return solver().pose(self._now)
+
+    def nudge(self, target: Pose, count: int) -> list[Array]:
+        joints = solver().solve(target, self._now, ITERATIONS)
+        if joints is None or np.abs(joints - self._now).max() > LEAP_RAD:
+            return [self._now] * count
+        return [self._now + (joints - self._now) * number / count for number in range(1, count + 1)]
+
     def _line(self, target: Pose) -> list[Array] | None:
-        poses = straight(solver().pose(self._now), target)
+        poses = straight(self.aimed(), target)
         stops = [*poses[POINTS_PER_SOLVE - 1 :: POINTS_PER_SOLVE]]
         if len(poses) % POINTS_PER_SOLVE:
             stops.append(poses[-1])

@@ -28,7 +28,7 @@ def put_toilet_roll_on_stand(draw: Draw) -> Instance:
     pole = rod(0.008, (0, 0, 0), (0, 0, 0.265), STEEL)
     arm = rod(0.008, (0, 0, ARM_M), (0, LONG_M, ARM_M), STEEL)
     draw.add(Thing("stand", stand, (cylinder(0.07, 0.015, (0, 0, 0.0075), STEEL), pole, arm)))
-    draw.add(Zone("arm", (0.0125, 0.0125, 0.0125), at(0, 0.07, ARM_M - 0.012), on="stand"))
+    draw.add(Zone("arm", (0.0125, 0.0125, 0.0175), at(0, 0.07, ARM_M - 0.030), on="stand"))
     cradle = [box((0.006, 0.08, 0.012), (x, 0, 0.106), (0.5, 0.35, 0.22)) for x in (-0.030, 0.030)]
     seat = root @ at(-0.13, draw.uniform(-0.08, 0.08), 0.0, draw.uniform(-0.4, 0.4))
     draw.add(Thing("box", seat, (box((0.10, 0.10, 0.10), (0, 0, 0.05), (0.62, 0.45, 0.30)), *cradle)))
