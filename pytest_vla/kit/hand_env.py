@@ -102,6 +102,15 @@ class Draw(draw.Draw):
         if not all(REACH_M[0] <= distance(pose.xy, BASE) <= REACH_M[1] for pose in poses):
             raise draw.Redraw
 
+    def unobstructed(self, target: Pose, *obstacles: Pose, gap_m: float = 0.14) -> None:
+        """Draw again where one of these tall things stands between the arm's base and the target."""
+        (bx, by), (tx, ty) = BASE, target.xy
+        for obstacle in obstacles:
+            x, y = obstacle.xy
+            share = ((x - bx) * (tx - bx) + (y - by) * (ty - by)) / ((tx - bx) ** 2 + (ty - by) ** 2)
+            if 0 < share < 1 and distance((x, y), (bx + share * (tx - bx), by + share * (ty - by))) < gap_m:
+                raise draw.Redraw
+
     def spots(self, count: int, half_m: Spot, gap_m: float) -> list[Spot]:
         """Places in a rectangle about the origin, no two of them nearer than the gap."""
         found: list[Spot] = []

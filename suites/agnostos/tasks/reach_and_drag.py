@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
-from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, halves, held_at, up
+from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, halves, held_at, shifted, up
 from pytest_vla.kit.predicates import In
 from pytest_vla.kit.solids import box, shown
 from pytest_vla.kit.things import Thing, Zone, loose
@@ -39,8 +39,7 @@ def reach_and_drag(draw: Draw) -> Instance:
         start = held_at(look, stick, *halves(behind))
         yield Keyframe(up(start, 0.15), CLOSED)
         yield Keyframe(start, CLOSED)
-        pushed = sides[0] @ at(AWAY_M - CUBE_M / 2, 0, 0.03, math.pi / 2)
-        yield Keyframe(held_at(look, stick, *halves(pushed)), CLOSED)
+        yield Keyframe(shifted(start, sides[0], x=AWAY_M + 0.05), CLOSED)
 
     words = f"use the stick to drag the cube onto the {colours[0]} target"
     return Instance(draw.parts, words, In("cube", "target"), plan)
