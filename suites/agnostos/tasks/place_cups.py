@@ -37,7 +37,7 @@ def place_cups(draw: Draw) -> Instance:
     rods = [rod(0.0065, (spoke.position), spoke.apply((SPOKE_M, 0, 0)), WOOD) for spoke in spokes]
     draw.add(
         Thing(
-            "tree", root, (cylinder(0.07, 0.02, (0, 0, 0.01), WOOD), rod(0.010, (0, 0, 0), (0, 0, 0.32), WOOD), *rods)
+            "tree", root, (cylinder(0.07, 0.02, (0, 0, 0.01), WOOD), rod(0.010, (0, 0, 0), (0, 0, 0.27), WOOD), *rods)
         )
     )
     along = Pose((SPOKE_M / 2, 0, 0), turn((0, 1, 0), math.pi / 2))
