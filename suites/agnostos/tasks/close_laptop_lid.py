@@ -7,18 +7,17 @@ from collections.abc import Iterator
 from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, easier, up
-from pytest_vla.kit.mechanisms import panel
+from pytest_vla.kit.mechanisms import lid, opened
 from pytest_vla.kit.predicates import JointMoved
 from pytest_vla.kit.solids import box, shown
 from pytest_vla.kit.things import Thing
-from pytest_vla.sim.pose import Pose, Vector, at, turn
+from pytest_vla.sim.pose import Pose, Vector, at
 
 SILVER: Vector = (0.68, 0.70, 0.73)
 SCREEN: Vector = (0.10, 0.22, 0.42)
 KEYS: Vector = (0.13, 0.13, 0.15)
 BLOCK_M, DEEP_M, WIDE_M, THICK_M = 0.10, 0.24, 0.34, 0.014
 OPEN_RAD, LEAST_RAD = 1.83, 1.79
-STIFF_NM = 0.5  # it stays where it is pushed: a knock does not shut it
 
 
 @task("unseen_level1")
@@ -36,22 +35,11 @@ def close_laptop_lid(draw: Draw) -> Instance:
         box((DEEP_M, WIDE_M, 0.008), (-DEEP_M / 2, 0, 0.004), SILVER),
         *shown(box((DEEP_M - 0.03, WIDE_M - 0.03, 0.002), (-DEEP_M / 2, 0, 0), SCREEN)),
     )
-    draw.add(
-        panel(
-            "lid",
-            "laptop",
-            hinge,
-            pieces,
-            axis=(0, 1, 0),
-            open_rad=(0.0, OPEN_RAD),
-            start=OPEN_RAD,
-            friction_nm=STIFF_NM,
-        )
-    )
+    draw.add(lid("lid", "laptop", hinge, pieces, OPEN_RAD, start=OPEN_RAD))
 
     def push(share: float, behind_m: float) -> Pose:
-        lid = root @ hinge @ Pose((0, 0, 0), turn((0, 1, 0), OPEN_RAD * share))
-        return easier(down(*lid.apply((-0.20, 0, 0.008 + behind_m)), root.yaw))
+        screen = opened(root @ hinge, OPEN_RAD * share)
+        return easier(down(*screen.apply((-0.20, 0, 0.008 + behind_m)), root.yaw))
 
     def plan(look: Look) -> Iterator[Keyframe]:
         yield Keyframe(up(push(1.0, 0.06), 0.14), CLOSED)
@@ -59,5 +47,4 @@ def close_laptop_lid(draw: Draw) -> Instance:
             yield Keyframe(push(share, behind_m), CLOSED)
 
     draw.within_reach(push(1.0, 0.06))
-
     return Instance(draw.parts, "close laptop lid", JointMoved("lid", LEAST_RAD, -1), plan)
