@@ -1,4 +1,4 @@
-"""AGNOSTOS: does the oracle solve every task, does nothing else, and what an episode costs beside the raw calls it makes.
+"""AGNOSTOS: does the oracle solve every task and nobody else, and what does an episode cost beside its raw calls.
 
 `--part=NAME` runs one of the parts; `--quick` runs a few episodes of each. What is raw: MuJoCo's compiler, steps and
 renderer, and in the arm's mode the solver of inverse kinematics and the planner.

@@ -1,4 +1,4 @@
-"""All tasks in one picture: `python -m pytest_vla.suites.agnostos.gallery FILE.png` draws each at its start, close up."""
+"""All tasks in one picture: `python -m pytest_vla.suites.agnostos.gallery FILE.png` draws each at its start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others have scored on the 23 unseen tasks of the original, as data. Geometry differs here: read it beside, not as."""
+"""What others have scored on the 23 unseen tasks of the original. Geometry differs here: to be read beside, not as."""
 
 from __future__ import annotations
 
