@@ -39,7 +39,7 @@ JOINTS = 7
 TIP_M = 0.107 + 0.1034  # from the last joint along its axis
 QUARTER = math.pi / 2
 NEAR_M, NEAR_RAD = 5e-4, 5e-3
-ITERATIONS, MORE_ITERATIONS = 4, 40
+ITERATIONS, MORE_ITERATIONS = 15, 60
 LEAP_RAD = 0.5  # between two points of a straight way: farther apart, the arm would have to fold over
 MOST_RAD_S = 2.2
 POINTS_PER_SOLVE = 4
@@ -63,12 +63,19 @@ class Link:
 
 
 LINKS = (
-    Link((0, 0, 0.333), 0.0, (-2.8973, 2.8973), 87, 4500, ((0.062, (0, 0, -0.16), (0, 0, 0)),)),
-    Link((0, 0, 0), -QUARTER, (-1.7628, 1.7628), 87, 4500, ((0.062, (0, 0, -0.04), (0, 0, 0.04)),)),
-    Link((0, -0.316, 0), QUARTER, (-2.8973, 2.8973), 87, 3500, ((0.058, (0, 0, -0.22), (0, 0, -0.07)),)),
-    Link((0.0825, 0, 0), QUARTER, (-3.0718, -0.0698), 87, 3500, ((0.055, (0, 0, -0.04), (0, 0, 0.04)),)),
-    Link((-0.0825, 0.384, 0), -QUARTER, (-2.8973, 2.8973), 30, 2000, ((0.052, (0, 0.01, -0.26), (0, 0.03, -0.08)),)),
-    Link((0, 0, 0), QUARTER, (-0.0175, 3.7525), 30, 2000, ((0.048, (0, 0, -0.02), (0.04, 0, 0.02)),)),
+    Link((0, 0, 0.333), 0.0, (-2.8973, 2.8973), 87, 4500, ((0.062, (0, 0, -0.18), (0, 0, -0.04)),)),
+    Link((0, 0, 0), -QUARTER, (-1.7628, 1.7628), 87, 4500, ((0.064, (0, 0, -0.04), (0, 0, 0.04)),)),
+    Link((0, -0.316, 0), QUARTER, (-2.8973, 2.8973), 87, 3500, ((0.056, (0, 0, -0.25), (0.03, 0, -0.06)),)),
+    Link((0.0825, 0, 0), QUARTER, (-3.0718, -0.0698), 87, 3500, ((0.056, (0, 0, -0.04), (0, 0, 0.04)),)),
+    Link(
+        (-0.0825, 0.384, 0),
+        -QUARTER,
+        (-2.8973, 2.8973),
+        30,
+        2000,
+        ((0.050, (0.05, 0, -0.34), (0, 0.02, -0.22)), (0.048, (0, 0.02, -0.22), (0, 0.03, -0.05))),
+    ),
+    Link((0, 0, 0), QUARTER, (-0.0175, 3.7525), 30, 2000, ((0.048, (0, 0, -0.02), (0.05, 0, 0.02)),)),
     Link((0.088, 0, 0), QUARTER, (-2.8973, 2.8973), 30, 2000, ((0.042, (0, 0, 0.01), (0, 0, 0.06)),)),
 )
 READY = np.radians([0.0, 10.0, 0.0, -50.0, 0.0, 70.0, 45.0])
@@ -109,7 +116,7 @@ class Arm:
         self._scratch: Any = None
 
     def add_to(self, scene: Scene) -> None:
-        touch = {"contype": ROBOT_BIT, "conaffinity": 0}
+        touch: dict[str, Any] = {"contype": ROBOT_BIT, "conaffinity": 0}
 
         def shape(body: Any, kind: Any, size: Sequence[float], **more: Any) -> None:
             scene.shape(body, kind, size, **touch, **more)
@@ -124,12 +131,14 @@ class Arm:
         joints = solver().solve(home, READY, MORE_ITERATIONS)
         if joints is None:
             raise Unreachable(f"the arm cannot start at {home.position}")
-        world.data.qpos[:JOINTS] = joints
+        world.data.qpos[:JOINTS] = self._now = joints
         self.aim(world, joints)
 
     def aim(self, world: MujocoWorld, point: Array) -> None:
+        """Ask for a little more than the point while it moves: the motors' damping would let the arm lag behind."""
+        gain, bias = world.model.actuator_gainprm[1 : JOINTS + 1, 0], world.model.actuator_biasprm[1 : JOINTS + 1, 2]
+        world.data.ctrl[1 : JOINTS + 1] = point + (point - self._now) / POINT_S * (-bias / gain)
         self._now = point
-        world.data.ctrl[1 : JOINTS + 1] = point
 
     def way(self, world: MujocoWorld, target: Pose, *, ignore_collisions: bool) -> list[Array]:
         """Along the straight line; where that folds the arm or hits something, whichever way joins both ends."""
@@ -141,8 +150,17 @@ class Arm:
             return timed([self._now, goal], POINT_S)
         return timed(self._around(world, goal), POINT_S)
 
+    def aimed(self) -> Pose:
+        return solver().pose(self._now)
+
+    def nudge(self, target: Pose, count: int) -> list[Array]:
+        joints = solver().solve(target, self._now, ITERATIONS)
+        if joints is None or np.abs(joints - self._now).max() > LEAP_RAD:
+            return [self._now] * count
+        return [self._now + (joints - self._now) * number / count for number in range(1, count + 1)]
+
     def _line(self, target: Pose) -> list[Array] | None:
-        poses = straight(solver().pose(self._now), target)
+        poses = straight(self.aimed(), target)
         stops = [*poses[POINTS_PER_SOLVE - 1 :: POINTS_PER_SOLVE]]
         if len(poses) % POINTS_PER_SOLVE:
             stops.append(poses[-1])

@@ -77,6 +77,14 @@ class Robot(Protocol):
         """Make this the set point."""
         ...
 
+    def aimed(self) -> Pose:
+        """Where the set point has the hand."""
+        ...
+
+    def nudge(self, target: Pose, count: int) -> list[Any]:
+        """So many set points to a pose close by; where the hand cannot go it stays."""
+        ...
+
 
 def add_hand(scene: Scene, body: Any) -> None:
     """The gripper and its camera on a body whose frame is the tip's."""
@@ -163,6 +171,12 @@ class Floating:
 
     def way(self, world: MujocoWorld, target: Pose, *, ignore_collisions: bool) -> list[Pose]:
         return straight(self._now, target)
+
+    def aimed(self) -> Pose:
+        return self._now
+
+    def nudge(self, target: Pose, count: int) -> list[Pose]:
+        return [between(self._now, target, number / count) for number in range(1, count + 1)]
 
     def aim(self, world: MujocoWorld, point: Pose) -> None:
         self._now = point

@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from pytest_vla.kit.hand import FINGER_M, FINGERS, GRASP_ZONE, HAND, HOME, POINT_S, ROBOT_BIT, Robot, finger_way
+from pytest_vla.kit.hand import (
+    FINGER_M,
+    FINGER_S,
+    FINGERS,
+    GRASP_ZONE,
+    HAND,
+    HOME,
+    POINT_S,
+    ROBOT_BIT,
+    Robot,
+    finger_way,
+)
 from pytest_vla.kit.images import Image
 from pytest_vla.kit.things import Part, Thing, things_of
 from pytest_vla.sim.mujoco import MujocoStage, MujocoWorld, Snapshot, load_mujoco
@@ -22,6 +33,7 @@ REST_S = 0.05  # at the end of a motion
 GRIP_S = 0.10  # until closed fingers hold, or what they let go is free
 STEPS_PER_POINT = round(POINT_S / STEP_S)
 POINTS_PER_CHECK = round(CHECK_S / POINT_S)
+FINGER_STEP = POINT_S / FINGER_S
 TOUCH_M = 0.001  # no need to know how far apart shapes are beyond this
 
 Watch = Callable[[], bool]
@@ -70,8 +82,8 @@ class HandTable:
         self._fingers = [self.world.joint("left_finger"), self.world.joint("right_finger")]
         data.qpos[self._fingers] = FINGER_M
         self.opening, self.held = 1.0, frozenset[str]()
-        data.ctrl[model.actuator("grip").id] = FINGER_M
         self._grip = int(model.actuator("grip").id)
+        self._squeeze(1.0)
         self.robot.start(self.world, home)
         self.world.forward()
         self.world.step(round(SETTLE_S / STEP_S))
@@ -114,6 +126,25 @@ class HandTable:
                 return True
         return False
 
+    def servo(self, target: Pose, opening: float, watch: Watch, *, every_step: bool = False) -> bool:
+        """Move the hand and the fingers towards both for one control period, `CHECK_S` long."""
+        if opening > self.opening:
+            self._let_go()
+        self.opening = opening
+        for point in self.robot.nudge(target, POINTS_PER_CHECK):
+            self._aim(point)
+            if not self.held:
+                away = opening - self._fingers_at
+                self._squeeze(self._fingers_at + min(max(away, -FINGER_STEP), FINGER_STEP))
+            for _ in range(STEPS_PER_POINT if every_step else 1):
+                self.world.step(1 if every_step else STEPS_PER_POINT)
+                if every_step and watch():
+                    return True
+            closed = opening == 0.0 and not self.held
+            if closed and (self._pinched() or self._fingers_at == 0.0):
+                self._hold()
+        return watch()
+
     def _pinched(self) -> bool:
         """Whether both fingers touch the same graspable thing."""
         contact, body = self.world.data.contact, self.world.model.geom_bodyid
@@ -127,6 +158,7 @@ class HandTable:
         self.robot.aim(self.world, point)
 
     def _squeeze(self, opening: float) -> None:
+        self._fingers_at = opening
         self.world.data.ctrl[self._grip] = opening * FINGER_M
 
     def _play(self, points: Sequence[Any], aim: Callable[[Any], None], watch: Watch, every_step: bool) -> bool:

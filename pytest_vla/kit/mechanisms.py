@@ -14,13 +14,14 @@ from pytest_vla.kit.hand import aim
 from pytest_vla.kit.layout import Spot
 from pytest_vla.kit.solids import ORIGIN, Piece, Pieces, box, cylinder, rod
 from pytest_vla.kit.things import Joint, Thing
-from pytest_vla.sim.pose import Pose, Vector, at
+from pytest_vla.sim.pose import Pose, Vector, at, turn
 
 DARK: Vector = (0.22, 0.23, 0.25)
 BUTTON_TRAVEL_M = 0.010
 HANDLE_FRICTION = 1.5
 HANDLE_PITCH_RAD = 1.1  # an arm does not reach low handles with a level hand
 CAP_M = 0.008
+STIFF_NM = 0.5
 
 
 def button(
@@ -79,6 +80,17 @@ def panel(
     """A door, lid or seat that turns about the hinge's origin; its joint says how far it is open (rad)."""
     joint = Joint("hinge", axis, open_rad, start=start, friction=friction_nm, damping=damping)
     return Thing(label, hinge, tuple(pieces), kg, joint=joint, on=on, weightless=weightless, friction=HANDLE_FRICTION)
+
+
+def lid(label: str, on: str, hinge: Pose, pieces: Sequence[Piece], most_rad: float, *, start: float = 0.0) -> Thing:
+    """A panel that opens from -x up, about y of its hinge. It stays where it is left: a knock does not shut it."""
+    swing = (0.0, most_rad)
+    return panel(label, on, hinge, pieces, axis=(0, 1, 0), open_rad=swing, start=start, friction_nm=STIFF_NM)
+
+
+def opened(hinge: Pose, angle_rad: float) -> Pose:
+    """The frame of a lid that is open so far."""
+    return hinge @ Pose((0, 0, 0), turn((0, 1, 0), angle_rad))
 
 
 def knob(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_vla.kit.suite import MUJOCO, TaskSuite, own
-from pytest_vla.suite import Termination
+from pytest_vla.suite import Requirement, Termination
 
 if TYPE_CHECKING:
     import gymnasium
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Rules = Literal["faithful", "strict"]
 Mode = Literal["arm", "floating", "delta"]
 
+ARM = tuple(Requirement(module, 'pip install "pytest-vla[agnostos]"') for module in ("mink", "ompl"))
 SPLITS = ("seen", "unseen_level1", "unseen_level2")
 VARIATIONS = "variations"  # the partition in which an episode's number says which variation it is
 ONE_VARIATION = "variation_"  # the partitions of one variation each
@@ -37,7 +38,6 @@ class AgnostosSuite(TaskSuite):
 
     version = "1"
     termination = Termination.ON_SUCCESS
-    requires = (MUJOCO,)
     cameras = ("front", "left_shoulder", "right_shoulder", "overhead", "wrist")
     state_keys = ("ee",)
 
@@ -51,6 +51,8 @@ class AgnostosSuite(TaskSuite):
         test_file: Path | None = None,
     ) -> None:
         self.name, self.mode, self.strict, self.image_px = name, mode, rules == "strict", image_px
+        self.requires = (MUJOCO, *ARM) if mode == "arm" else (MUJOCO,)
+        self.control_hz = 20.0 if mode == "delta" else 1.0
         self.test_file = test_file or Path(__file__).parent / "test_agnostos.py"
 
     @cached_property
@@ -81,40 +83,52 @@ class AgnostosSuite(TaskSuite):
         return int(episode.partition.removeprefix(ONE_VARIATION)) if episode.partition not in SPLITS else 0
 
     def step_limit(self, task: str) -> int:
-        return self.templates[task].step_limit
+        from pytest_vla.kit.delta import HORIZON
+
+        return HORIZON if self.mode == "delta" else self.templates[task].step_limit
 
     def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
         from pytest_vla.kit.arm import Arm
+        from pytest_vla.kit.delta import DeltaEnv
         from pytest_vla.kit.hand import Floating
         from pytest_vla.kit.hand_env import HandEnv
 
-        robot = Floating() if self.mode == "floating" else Arm()
-        return HandEnv(self.templates, robot, variation_of=self.variation, strict=self.strict, image_px=self.image_px)
+        robot = Arm() if self.mode == "arm" else Floating()
+        kind = DeltaEnv if self.mode == "delta" else HandEnv
+        return kind(self.templates, robot, variation_of=self.variation, strict=self.strict, image_px=self.image_px)
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
+        from pytest_vla.kit.delta import DeltaOracle
         from pytest_vla.kit.hand_env import HandEnv, KeyframeOracle
 
-        return KeyframeOracle(own(env, HandEnv))
+        return (DeltaOracle if self.mode == "delta" else KeyframeOracle)(own(env, HandEnv))
 
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
         """Stay at home with the hand open."""
+        import numpy as np
+
         from pytest_vla.kit.hand import HOME
         from pytest_vla.kit.hand_env import action_of
 
-        return action_of(HOME, 1.0)
+        return np.array([0, 0, 0, 0, 0, 0, 1], np.float32) if self.mode == "delta" else action_of(HOME, 1.0)
 
     def hold(self, env: gymnasium.Env[Any, Any], last: Any) -> Any:
-        """Actions are places to go to: without a new one it stays at the last."""
-        return self.noop(env) if last is None else last
+        """Stay where the last action led, the gripper as it asked."""
+        action = self.noop(env)
+        if last is not None and self.mode == "delta":
+            action[6] = last[6]
+        return action if last is None or self.mode == "delta" else last
 
     def random_action(self, space: gymnasium.Space[Any]) -> Any:
-        """Somewhere in the workspace, the hand pointing down: nearly every quaternion of the space is none."""
+        """A keyframe that the arm can mostly reach, the hand pointing down: of the whole space nearly none can be."""
         import math
 
         from pytest_vla.kit.hand import aim
+        from pytest_vla.kit.hand_env import reachable_part
 
         action = space.sample()
-        action[3:7] = aim(math.pi * float(action[3]))
+        if self.mode != "delta":
+            action[:3], action[3:7] = reachable_part(action[:3]), aim(math.pi * float(action[3]))
         return action
 
     def axes(self) -> Sequence[str]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
-from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, easier
-from pytest_vla.kit.mechanisms import panel
+from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, easier, up
+from pytest_vla.kit.mechanisms import lid, opened
 from pytest_vla.kit.predicates import JointMoved
 from pytest_vla.kit.solids import box, shown
 from pytest_vla.kit.things import Thing
-from pytest_vla.sim.pose import Pose, Vector, at, turn
+from pytest_vla.sim.pose import Pose, Vector, at
 
 SILVER: Vector = (0.68, 0.70, 0.73)
 SCREEN: Vector = (0.10, 0.22, 0.42)
@@ -35,11 +35,16 @@ def close_laptop_lid(draw: Draw) -> Instance:
         box((DEEP_M, WIDE_M, 0.008), (-DEEP_M / 2, 0, 0.004), SILVER),
         *shown(box((DEEP_M - 0.03, WIDE_M - 0.03, 0.002), (-DEEP_M / 2, 0, 0), SCREEN)),
     )
-    draw.add(panel("lid", "laptop", hinge, pieces, axis=(0, 1, 0), open_rad=(0.0, OPEN_RAD), start=OPEN_RAD))
+    draw.add(lid("lid", "laptop", hinge, pieces, OPEN_RAD, start=OPEN_RAD))
+
+    def push(share: float, behind_m: float) -> Pose:
+        screen = opened(root @ hinge, OPEN_RAD * share)
+        return easier(down(*screen.apply((-0.20, 0, 0.008 + behind_m)), root.yaw))
 
     def plan(look: Look) -> Iterator[Keyframe]:
-        for share, behind in ((1.0, 0.06), (0.75, 0.015), (0.5, 0.015), (0.25, 0.015), (0.0, 0.008)):
-            lid = root @ hinge @ Pose((0, 0, 0), turn((0, 1, 0), OPEN_RAD * share))
-            yield Keyframe(easier(down(*lid.apply((-0.20, 0, 0.008 + behind)), root.yaw)), CLOSED)
+        yield Keyframe(up(push(1.0, 0.06), 0.14), CLOSED)
+        for share, behind_m in ((1.0, 0.06), (0.75, 0.015), (0.5, 0.015), (0.25, 0.015), (0.0, 0.008)):
+            yield Keyframe(push(share, behind_m), CLOSED)
 
+    draw.within_reach(push(1.0, 0.06))
     return Instance(draw.parts, "close laptop lid", JointMoved("lid", LEAST_RAD, -1), plan)

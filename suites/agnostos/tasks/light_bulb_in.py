@@ -32,6 +32,7 @@ def light_bulb_in(draw: Draw) -> Instance:
     bulbs = []
     for number, (name, (x, y)) in enumerate(zip(colours, draw.spots(2, (0.06, 0.13), 0.13), strict=True)):
         place = root @ at(x - 0.10, y)
+        draw.unobstructed(place, lamp)
         holder = ring(0.022, 0.03, centre=(0, 0, 0.015), rgb=COLOURS[name], wall_m=0.008)
         draw.add(Thing(f"holder_{number}", place, holder))
         glass = [

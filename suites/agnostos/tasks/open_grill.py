@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pytest_vla.kit.hand import aim
 from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, back
-from pytest_vla.kit.mechanisms import panel
+from pytest_vla.kit.mechanisms import lid, opened
 from pytest_vla.kit.predicates import JointMoved
 from pytest_vla.kit.solids import Pieces, box, moved, open_box, rod
 from pytest_vla.kit.things import Thing
-from pytest_vla.sim.pose import Pose, Vector, at, turn
+from pytest_vla.sim.pose import Pose, Vector, at
 
 COAL: Vector = (0.14, 0.14, 0.16)
 LID: Vector = (0.60, 0.10, 0.08)
@@ -28,16 +28,12 @@ def open_grill(draw: Draw) -> Instance:
     """A grill on four legs, its lid shut."""
     root = draw.root(90, x=(0.38, 0.44), y=(-0.08, 0.08))
     x, y, rim = DEEP_M, WIDE_M, LEGS_M + PAN_M
-    legs = [
-        rod(0.008, (sx * 0.10, sy * 0.16, 0.008), (sx * 0.09, sy * 0.14, LEGS_M), STEEL)
-        for sx in (-1, 1)
-        for sy in (-1, 1)
-    ]
-    bars = [
-        rod(0.003, (-x / 2, bar * 0.03, rim - 0.01), (x / 2, bar * 0.03, rim - 0.01), STEEL) for bar in range(-5, 6)
-    ]
+    corners = [(sx * 0.09, sy * 0.14) for sx in (-1, 1) for sy in (-1, 1)]
+    legs = [rod(0.008, (cx * 1.1, cy * 1.1, 0.008), (cx, cy, LEGS_M), STEEL) for cx, cy in corners]
+    high = rim - 0.01
+    bars = [rod(0.003, (-x / 2, n * 0.03, high), (x / 2, n * 0.03, high), STEEL) for n in range(-5, 6)]
     pan = moved(open_box((x, y, PAN_M), COAL, wall_m=0.008), z=LEGS_M)
-    table = box((x * 0.8, 0.08, 0.01), (0, y / 2 + 0.04, rim - 0.01), (0.55, 0.38, 0.22))
+    table = box((x * 0.8, 0.08, 0.01), (0, y / 2 + 0.04, high), (0.55, 0.38, 0.22))
     draw.add(Thing("grill", root, (*legs, *bars, *pan, table)))
     bar_x, _, bar_z = GRIP
     cover: Pieces = (
@@ -48,18 +44,13 @@ def open_grill(draw: Draw) -> Instance:
         *(rod(0.006, (-x, s * 0.06, bar_z), (bar_x, s * 0.06, bar_z), STEEL) for s in (-1, 1)),
     )
     hinge = at(x / 2, 0, rim + 0.002)
-    draw.add(panel("lid", "grill", hinge, cover, axis=(0, 1, 0), open_rad=(0.0, OPEN_RAD), start=0.0))
+    draw.add(lid("lid", "grill", hinge, cover, OPEN_RAD))
 
     def plan(look: Look) -> Iterator[Keyframe]:
-        grips = [
-            root
-            @ hinge
-            @ Pose((0, 0, 0), turn((0, 1, 0), OPEN_RAD * step / STEPS))
-            @ Pose(GRIP, aim(0, SLOPE_RAD, math.pi / 2))
-            for step in range(STEPS + 1)
-        ]
+        grip = Pose(GRIP, aim(0, SLOPE_RAD, math.pi / 2))
+        grips = [opened(root @ hinge, OPEN_RAD * step / STEPS) @ grip for step in range(STEPS + 1)]
         yield Keyframe(back(grips[0], 0.08), OPEN)
-        for grip in grips:
-            yield Keyframe(grip, CLOSED)
+        for pose in grips:
+            yield Keyframe(pose, CLOSED)
 
     return Instance(draw.parts, "open the grill", JointMoved("lid", LEAST_RAD, 1), plan)

@@ -36,9 +36,11 @@ def phone_on_base(draw: Draw) -> Instance:
     dial = [cylinder(0.007, 0.003, (x - 0.04, y, BASE_M + 0.004), BLACK) for x, y in holes]
     plate = cylinder(0.042, 0.004, (-0.04, 0, BASE_M + 0.001), CREAM)
     draw.add(Thing("base", base, (box((0.19, 0.20, BASE_M), (0, 0, BASE_M / 2), RED), *forks, *shown(plate, *dial))))
+    ends = [(s * (LONG_M / 2 - 0.022)) for s in (-1, 1)]
     pieces = [
         box((0.03, LONG_M, 0.022), (0, 0, 0.011), BLACK),
-        *(cylinder(0.026, 0.026, (0, s * (LONG_M / 2 - 0.022), -0.010), BLACK) for s in (-1, 1)),
+        *(box((0.040, 0.040, 0.026), (0, y, -0.010), BLACK) for y in ends),
+        *shown(*(cylinder(0.026, 0.025, (0, y, -0.010), BLACK) for y in ends)),
     ]
     lying = root @ at(-0.13, 0, 0.024, draw.uniform(-0.4, 0.4))
     handset = draw.add(loose("handset", lying, pieces, down(0, 0, 0.010, math.pi / 2)))

@@ -37,13 +37,13 @@ def place_cups(draw: Draw) -> Instance:
     rods = [rod(0.0065, (spoke.position), spoke.apply((SPOKE_M, 0, 0)), WOOD) for spoke in spokes]
     draw.add(
         Thing(
-            "tree", root, (cylinder(0.07, 0.02, (0, 0, 0.01), WOOD), rod(0.010, (0, 0, 0), (0, 0, 0.32), WOOD), *rods)
+            "tree", root, (cylinder(0.07, 0.02, (0, 0, 0.01), WOOD), rod(0.010, (0, 0, 0), (0, 0, 0.27), WOOD), *rods)
         )
     )
     along = Pose((SPOKE_M / 2, 0, 0), turn((0, 1, 0), math.pi / 2))
     for number, spoke in enumerate(spokes[:3]):
         draw.add(Zone(f"spoke_{number}", (0.007, SPOKE_M / 2), spoke @ along, "cylinder", on="tree"))
-    draw.add(Thing("hung", root @ hanging(3, math.pi / 2, 0.04), mug((0.9, 0.9, 0.9))))
+    draw.add(Thing("hung", root @ hanging(3, 0.04), mug((0.9, 0.9, 0.9))))
     places = [root @ at(-0.20, y, 0, draw.yaw()) for y in (-0.17, 0.0, 0.17)]
     grip = down(-0.036, 0, MUG_M - 0.012, math.pi / 2)
     colours: list[Vector] = [(0.8, 0.2, 0.2), (0.2, 0.4, 0.8), (0.9, 0.7, 0.2)]
@@ -54,13 +54,11 @@ def place_cups(draw: Draw) -> Instance:
         for one in mugs[:count]:
             yield from grasp(look, one)
             yield Keyframe(up(look().hand, 0.36), CLOSED)
-            ways = [(spoke, turn) for spoke in free for turn in (math.pi / 2, -math.pi / 2)]
-            spoke, turn = ways[easiest(look, one, [root @ hanging(*way, 0.05) for way in ways])]
-            free.remove(spoke)
-            before = held_at(look, one, root @ hanging(spoke, turn, SPOKE_M + 0.05))
+            spoke = free.pop(easiest(look, one, [root @ hanging(spoke, 0.05) for spoke in free]))
+            before = held_at(look, one, root @ hanging(spoke, SPOKE_M + 0.05))
             yield Keyframe(up(before, 0.12), CLOSED)
             yield Keyframe(before, CLOSED)
-            goal = held_at(look, one, root @ hanging(spoke, turn, 0.05))
+            goal = held_at(look, one, root @ hanging(spoke, 0.05))
             yield Keyframe(goal, OPEN)
             yield Keyframe(up(goal, 0.10), OPEN)
 
@@ -69,7 +67,7 @@ def place_cups(draw: Draw) -> Instance:
     return Instance(draw.parts, words, all_of(*hung, NoneHeld()), plan)
 
 
-def hanging(spoke: int, turn_rad: float, way_m: float) -> Pose:
-    """A mug on the numbered spoke, turned against it, its handle so far out."""
+def hanging(spoke: int, way_m: float) -> Pose:
+    """A mug on the numbered spoke, its handle so far out and itself on the right, where the next one leaves room."""
     x, z = way_m * math.cos(TILT_RAD), HEIGHT_M + way_m * math.sin(TILT_RAD)
-    return at(yaw=spoke * math.pi / 2) @ at(x, 0, z, turn_rad) @ LOOP.inverse()
+    return at(yaw=spoke * math.pi / 2) @ at(x, 0, z, math.pi / 2) @ LOOP.inverse()

@@ -15,8 +15,8 @@ from pytest_vla.sim.pose import Vector, at
 
 from ..colours import COLOURS
 
-SIZE_M: Vector = (0.20, 0.20, 0.14)
-CELL_M, HOLE_M, TALL_M = 0.0667, 0.048, 0.045
+SIZE_M: Vector = (0.17, 0.17, 0.13)
+CELL_M, HOLE_M, TALL_M, AWAY_M = 0.0566, 0.046, 0.045, 0.235
 MIDDLE: Vector = (0, 0, TALL_M / 2)
 HOLES = {"cube": (-1, -1), "cylinder": (-1, 1), "triangular prism": (1, -1), "star": (1, 1), "moon": (0, 0)}
 
@@ -50,8 +50,9 @@ def place_shape_in_shape_sorter(draw: Draw) -> Instance:
     root = draw.root(180, x=(0.22, 0.28), y=(-0.04, 0.04))
     lid = grid(3, CELL_M, 0.012, HOLES.values(), HOLE_M, (0, 0, SIZE_M[2]), (0.90, 0.80, 0.55))
     draw.add(Thing("sorter", root, (*open_box(SIZE_M, (0.75, 0.60, 0.40)), *lid), radius_m=0.15))
-    draw.add(Zone("inside", (0.08, 0.08, 0.05), at(z=0.05), on="sorter"))
-    places = draw.some([root @ at(yaw=angle) @ at(0.22) for angle in (0.3, 1.2, 2.2, 3.2, 4.2, 5.2)], 5)
+    draw.add(Zone("inside", (0.075, 0.075, 0.05), at(z=0.05), on="sorter"))
+    angles = draw.some([math.radians(side * angle) for side in (-1, 1) for angle in (55, 90, 125)], 5)
+    places = [at(*root.xy) @ at(yaw=angle + draw.uniform(-0.1, 0.1)) @ at(AWAY_M) for angle in angles]
     pieces = {
         other: draw.add(loose(other, place @ at(yaw=draw.yaw()), shape(other), down(0, 0, TALL_M - 0.008), kg=0.05))
         for other, place in zip(HOLES, places, strict=True)

@@ -24,8 +24,8 @@ LYING = turn((0, 1, 0), math.pi / 2)
 def place_wine_at_rack_location(draw: Draw) -> Instance:
     """A rack of three places, and a bottle that stands before it."""
     name = list(SLOTS)[draw.variation]
-    root = draw.root(30, x=(0.25, 0.30), y=(-0.05, 0.05))
-    rack = root @ at(0.12)
+    root = draw.root(30, x=(0.27, 0.31), y=(-0.05, 0.05))
+    rack = root @ at(0.11)
     bars = [rod(0.008, (x, -0.165, BAR_M), (x, 0.165, BAR_M), WOOD) for x in (-0.06, 0.06)]
     legs = [rod(0.008, (x, y, 0), (x, y, BAR_M), WOOD) for x in (-0.06, 0.06) for y in (-0.16, 0.16)]
     pegs = [
@@ -42,7 +42,7 @@ def place_wine_at_rack_location(draw: Draw) -> Instance:
         cylinder(0.014, 0.086, (0, 0, 0.203), GREEN),
         cylinder(0.0305, 0.06, (0, 0, 0.07), (0.92, 0.88, 0.75)),
     ]
-    place = root @ at(-0.07, draw.uniform(-0.10, 0.10))
+    place = root @ at(-0.05, draw.uniform(-0.10, 0.10))
     bottle = draw.add(loose("bottle", place, pieces, Pose((0, 0, 0.12), aim(0, 0)), kg=0.3, movable=False))
 
     def plan(look: Look) -> Iterator[Keyframe]:

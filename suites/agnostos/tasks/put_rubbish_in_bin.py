@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
-from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, back, grasp, held_at, up
+from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, back, grasp, up
 from pytest_vla.kit.predicates import In, NoneHeld, all_of
 from pytest_vla.kit.solids import Piece, ball, cup, cylinder
 from pytest_vla.kit.things import Thing, Zone, loose
@@ -43,7 +43,7 @@ def put_rubbish_in_bin(draw: Draw) -> Instance:
     def plan(look: Look) -> Iterator[Keyframe]:
         yield from grasp(look, rubbish)
         yield Keyframe(up(look().hand, BIN_M + 0.10), CLOSED)
-        yield Keyframe(held_at(look, rubbish, bin_place @ at(z=BIN_M + 0.02)), OPEN)
+        yield Keyframe(Pose((bin_place @ at(z=BIN_M + 0.04)).position, look().hand.rotation), OPEN)
         yield Keyframe(back(look().hand, 0.10), OPEN)
 
     there = In("rubbish", "bin floor")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
-from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, grasp, halves, held_at, up
+from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, grasp, halves, held_at, shifted, up
 from pytest_vla.kit.predicates import In, NoneHeld, all_of
 from pytest_vla.kit.solids import box, cylinder, moved, ring, rod
 from pytest_vla.kit.things import Thing, Zone, loose
@@ -24,10 +24,11 @@ def put_toilet_roll_on_stand(draw: Draw) -> Instance:
     """A roll that lies on a box, and a stand with one arm."""
     root = draw.root(180, x=(0.22, 0.30), y=(-0.05, 0.05))
     stand = root @ at(0.10, 0.0, 0.0, draw.uniform(-0.4, 0.4))
+    draw.within_reach(stand @ at(0, LONG_M + 0.08))
     pole = rod(0.008, (0, 0, 0), (0, 0, 0.265), STEEL)
     arm = rod(0.008, (0, 0, ARM_M), (0, LONG_M, ARM_M), STEEL)
     draw.add(Thing("stand", stand, (cylinder(0.07, 0.015, (0, 0, 0.0075), STEEL), pole, arm)))
-    draw.add(Zone("arm", (0.0125, 0.0125, 0.0125), at(0, 0.07, ARM_M - 0.012), on="stand"))
+    draw.add(Zone("arm", (0.0125, 0.0125, 0.0175), at(0, 0.07, ARM_M - 0.030), on="stand"))
     cradle = [box((0.006, 0.08, 0.012), (x, 0, 0.106), (0.5, 0.35, 0.22)) for x in (-0.030, 0.030)]
     seat = root @ at(-0.13, draw.uniform(-0.08, 0.08), 0.0, draw.uniform(-0.4, 0.4))
     draw.add(Thing("box", seat, (box((0.10, 0.10, 0.10), (0, 0, 0.05), (0.62, 0.45, 0.30)), *cradle)))
@@ -38,9 +39,9 @@ def put_toilet_roll_on_stand(draw: Draw) -> Instance:
     def plan(look: Look) -> Iterator[Keyframe]:
         yield from grasp(look, roll)
         yield Keyframe(up(look().hand, 0.20), CLOSED)
-        before, on = (halves(stand @ at(0, y, ARM_M)) for y in (LONG_M + 0.08, 0.07))
-        yield Keyframe(held_at(look, roll, *before), CLOSED)
-        goal = held_at(look, roll, *on)
+        before = held_at(look, roll, *halves(stand @ at(0, LONG_M + 0.08, ARM_M)))
+        yield Keyframe(before, CLOSED)
+        goal = shifted(before, stand, y=-LONG_M - 0.01)
         yield Keyframe(goal, OPEN)
         yield Keyframe(up(goal, 0.10), OPEN)
 

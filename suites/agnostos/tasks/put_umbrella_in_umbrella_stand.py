@@ -29,13 +29,13 @@ def put_umbrella_in_umbrella_stand(draw: Draw) -> Instance:
     draw.add(Thing("stand", stand, cup(0.05, STAND_M, (0.55, 0.40, 0.28), wall_m=0.005), radius_m=0.07))
     draw.add(Zone("stand inside", (0.04, 0.04, 0.05), stand @ at(z=0.07)))
     foot = root @ at(0, -0.13)
-    rail = [
+    rail = (
         cylinder(0.07, 0.008, (0.03, 0, 0.004), STEEL),
         *cup(0.016, 0.03, STEEL),
         rod(0.008, (0.075, 0, 0), (0.075, 0, 0.21), STEEL),
         rod(0.005, (0.075, 0, 0.20), (0.064, 0, 0.20), STEEL),
         *(rod(0.005, (0.066, 0, 0.20), (0.015, s * 0.036, 0.20), STEEL) for s in (-1, 1)),
-    ]
+    )
     draw.add(Thing("rail", foot, rail))
     crook = [(0.022 - 0.022 * math.cos(a), LONG_M + 0.022 * math.sin(a)) for a in (0, 0.8, 1.57, 2.4, 3.1)]
     pieces = [

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
-from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, halves, held_at, up
+from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, halves, held_at, shifted, up
 from pytest_vla.kit.mechanisms import particles
 from pytest_vla.kit.predicates import all_in
 from pytest_vla.kit.solids import Pieces, box, cylinder, shown
@@ -56,7 +56,7 @@ def sweep_to_dustpan_of_size(draw: Draw) -> Instance:
         start = held_at(look, broom, *halves(lane @ at(-0.17, 0, 0.0)))
         yield Keyframe(up(start, 0.10), CLOSED)
         yield Keyframe(start, CLOSED)
-        yield Keyframe(held_at(look, broom, *halves(lane @ at(0.06, 0, 0.0))), CLOSED)
+        yield Keyframe(shifted(start, lane, x=0.23), CLOSED)
 
     done = all_in([crumb.label for crumb in dirt], "pan")
     return Instance(draw.parts, f"sweep dirt to the {size} dustpan", done, plan)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
-from pytest_vla.kit.keyframes import Keyframe, Look, carry
+from pytest_vla.kit.keyframes import Keyframe, Look, carry, halves
 from pytest_vla.kit.predicates import In, NoneHeld, NotIn, all_of
 from pytest_vla.kit.solids import Pieces, box, rod, shown
 from pytest_vla.kit.things import Thing, Zone, loose
@@ -53,11 +53,13 @@ def take_plate_off_colored_dish_rack(draw: Draw) -> Instance:
     disc = rod(PLATE_M, (-THICK_M / 2, 0, 0), (THICK_M / 2, 0, 0), CHINA, "cylinder")
     well = rod(PLATE_M * 0.6, (-THICK_M / 2 - 0.001, 0, 0), (THICK_M / 2 + 0.001, 0, 0), (0.35, 0.55, 0.80), "cylinder")
     start = rack @ at(places[draw.variation], 0, 0.03 + SIT_M)
+    draw.within_reach(start, block)
     handle = down(0, 0, PLATE_M - 0.015, math.pi / 2)
     plate = draw.add(loose("plate", start, (disc, *shown(well)), handle, movable=False))
 
     def plan(look: Look) -> Iterator[Keyframe]:
-        yield from carry(look, plate, block @ at(0, 0, BLOCK_M + 0.004 + SIT_M + 0.002), lift_m=0.18, over_m=0.10)
+        target = block @ at(z=BLOCK_M + 0.006 + SIT_M)
+        yield from carry(look, plate, *halves(target), lift_m=0.18, over_m=0.10)
 
     done = all_of(NotIn("plate", "rack inside"), In("plate", "block top"), NoneHeld())
     return Instance(draw.parts, f"take plate off the {colour} colored rack", done, plan)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look
-from pytest_vla.kit.mechanisms import panel
+from pytest_vla.kit.mechanisms import lid, opened
 from pytest_vla.kit.predicates import JointMoved
 from pytest_vla.kit.solids import box, cylinder, moved, ring
 from pytest_vla.kit.things import Thing
-from pytest_vla.sim.pose import Pose, Vector, at, turn
+from pytest_vla.sim.pose import Vector, at
 
 WHITE: Vector = (0.93, 0.93, 0.94)
 SEAT: Vector = (0.45, 0.62, 0.75)
@@ -40,11 +40,11 @@ def toilet_seat_down(draw: Draw) -> Instance:
         *moved(ring(0.075, 0.012, wall_m=0.04, rgb=SEAT, sides=14), x=-SEAT_M, z=0.006),
         box((0.03, 0.12, 0.012), (-0.012, 0, 0.006), SEAT),
     )
-    draw.add(panel("seat", "toilet", hinge, pieces, axis=(0, 1, 0), open_rad=(0.0, OPEN_RAD), start=OPEN_RAD))
+    draw.add(lid("seat", "toilet", hinge, pieces, OPEN_RAD, start=OPEN_RAD))
 
     def plan(look: Look) -> Iterator[Keyframe]:
         for share, behind in ((1.0, 0.05), (0.75, 0.015), (0.5, 0.015), (0.25, 0.015), (0.0, 0.008)):
-            seat = root @ hinge @ Pose((0, 0, 0), turn((0, 1, 0), OPEN_RAD * share))
+            seat = opened(root @ hinge, OPEN_RAD * share)
             yield Keyframe(down(*seat.apply((-SEAT_M - 0.095, 0, 0.012 + behind)), root.yaw), CLOSED)
 
     return Instance(draw.parts, "toilet seat down", JointMoved("seat", LEAST_RAD, -1), plan)
