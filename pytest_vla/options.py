@@ -112,11 +112,11 @@ class RobustnessOptions:
 
     perturb: str | None = field(
         default=None,
-        metadata=option("text", "TEXT", "Also run every episode perturbed: camera.yaw=3,light.brightness=5"),
+        metadata=option("text", "TEXT", "Also run every episode perturbed: camera.yaw=-3,light.shadow=5"),
     )
     sweep: tuple[str, ...] = field(
         default=(),
-        metadata=option("names", "AXES", "Also run every episode at levels 1 to 8 of these axes, and draw the curves"),
+        metadata=option("names", "AXES", "Also run every episode at all levels of these axes, and draw the curves"),
     )
     language_check: bool = field(
         default=False, metadata=flag("Also run every episode told otherwise: is the old task done?")
@@ -126,7 +126,7 @@ class RobustnessOptions:
     )
     axes: tuple[str, ...] = field(
         default=(),
-        metadata=option("names", "NAMES", "Axes or groups of axes to hunt in (default: all that the suite supports)"),
+        metadata=option("names", "NAMES", "Axes or groups of axes to hunt in (default: all of the suite but controls)"),
     )
     hunt_scenes: int | None = field(
         default=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -96,6 +96,7 @@ class _Attempt:
         self.steps = 0
         self.progress: float | None = None
         self.instruction = ""
+        self.scene: Mapping[str, str | float] = {}
         self.initial_digest = ""
         self.states = hashlib.blake2b(digest_size=16)
         self.timings = {"reset": 0.0, "act": 0.0, "step": 0.0}
@@ -136,6 +137,7 @@ class _Attempt:
             seconds=seconds,
             timings={**self.timings, **getattr(self.state, "timings", {})},  # a remote policy says where `act` went
             instruction=self.instruction,
+            scene=self.scene,
             made_with=self.suite.provenance(),
         )
 
@@ -144,6 +146,7 @@ class _Attempt:
         self.outer = self._perturbed()
         observation, _ = self.outer.reset(seed=self.episode.seed(), options=options)
         self.instruction = str(observation.get("instruction", "")) if isinstance(observation, dict) else ""
+        self.scene = self.suite.features(self.env)
         self.initial_digest = self.suite.digest(self.env)
         self.states.update(self.initial_digest.encode())
         self.progress = self.suite.progress(self.env)

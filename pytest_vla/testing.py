@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.perturb import AXES, MAX_LEVEL
 from pytest_vla.policies.actions import check_action
 from pytest_vla.policies.builtin import NoopPolicy, RandomPolicy
 from pytest_vla.rollout import rollout
@@ -54,6 +57,7 @@ def _check_episode(suite: Suite, env: Any, key: EpisodeKey, other: EpisodeKey) -
     env.reset(seed=key.seed(), options={"episode": key})
     assert suite.digest(env) == first, f"{key} starts from another state after another episode"
 
+    _check_features(suite, env, key)
     noop = suite.noop(env)
     info = env.step(check_action(noop, env.action_space))[4]
     assert isinstance(info.get("success", False), bool), "info['success'] must be a bool"
@@ -72,6 +76,22 @@ def _check_episode(suite: Suite, env: Any, key: EpisodeKey, other: EpisodeKey) -
         return
     result = rollout(oracle, env, key)
     assert result, f"the oracle does not solve its own episode: {result}"
+
+
+def _check_features(suite: Suite, env: Any, key: EpisodeKey) -> None:
+    """The environment stands at the start of that episode."""
+    features = dict(suite.features(env))
+    for name, value in features.items():
+        right = isinstance(name, str) and type(value) in (str, int, float) and json.loads(json.dumps(value)) == value
+        assert right, f"features() must map names to texts or finite numbers, got {name!r}: {value!r}"
+    for name in suite.axes():
+        for level in {AXES[name].lowest, MAX_LEVEL} - {0}:
+            other = replace(key, perturbation=f"{name}={level}")
+            env.reset(seed=key.seed(), options={"episode": other})
+            same = dict(suite.features(env)) == features
+            assert same, f"features() must be those of the scene as drawn, but {other} has others than {key}"
+    env.reset(seed=key.seed(), options={"episode": key})
+    assert dict(suite.features(env)) == features, f"features() of {key} came out differently the second time"
 
 
 def _check_observation(suite: Suite, observation: Any) -> None:

@@ -142,10 +142,16 @@ def table_axes(looks: Sequence[Mapping[str, Any]] = TABLE_LOOKS) -> dict[str, Ro
     return {"appearance.table_colour": _table_colour, "appearance.table_texture": one_of(*looks)}
 
 
+def _tint(share: float) -> Vector:
+    """A warm light lacks that share of its blue, a cold one (below 0) of its red, and both some green."""
+    strong, middle, weak = 1.0, 1 - abs(share) / 3, 1 - abs(share)
+    return (strong, middle, weak) if share >= 0 else (weak, middle, strong)
+
+
 LIGHT_AXES: Mapping[str, Row] = {
     "light.direction": sets("light", azimuth_deg=float),
     "light.brightness": sets("light", brightness=float),
-    "light.colour": sets("light", colour=lambda share: (1.0, 1 - share / 3, 1 - share)),
+    "light.colour": sets("light", colour=_tint),
     "light.shadow": sets("light", shadow=float),
 }
 OBJECT_AXES: Mapping[str, Row] = {

@@ -24,21 +24,27 @@ COLOURS: Mapping[str, tuple[float, float, float]] = {
 _COLOURS = ("as is", *COLOURS)
 _OTHERS = tuple(range(MAX_LEVEL + 1))
 _OF_EIGHT = "of 8 alternatives"
+NEARER = steps(-0.025, 1)
+"""Small steps: what the task is about should stay in view."""
 
 _AXES = (
     # --- camera: every camera that does not move with the robot -----------------------------------------------------
-    Axis("camera.shift", "moved sideways", "m", steps(0.01)),
-    Axis("camera.lift", "moved up", "m", steps(0.01)),
-    Axis("camera.distance", "moved away from what it looks at", "times as far", steps(0.125, 1)),
-    Axis("camera.yaw", "turned about the vertical through the scene", "deg", steps(2)),
-    Axis("camera.orbit", "the same, in steps that go far round", "deg", steps(9.375)),
-    Axis("camera.pitch", "tilted about the scene", "deg", steps(2)),
-    Axis("camera.roll", "turned about its own line of sight", "deg", steps(2)),
-    Axis("camera.fov", "a wider lens", "times the field of view", steps(0.05, 1)),
+    Axis("camera.shift", "moved sideways", "m", steps(0.01), signed=True),
+    Axis("camera.lift", "moved up", "m", steps(0.01), signed=True),
+    Axis(
+        *("camera.distance", "moved away from what it looks at", "times as far", steps(0.125, 1)),
+        signed=True,
+        below=NEARER,
+    ),
+    Axis("camera.yaw", "turned about the vertical through the scene", "deg", steps(2), signed=True),
+    Axis("camera.orbit", "the same, in steps that go far round", "deg", steps(9.375), signed=True),
+    Axis("camera.pitch", "tilted about the scene", "deg", steps(2), signed=True),
+    Axis("camera.roll", "turned about its own line of sight", "deg", steps(2), signed=True),
+    Axis("camera.fov", "a wider lens", "times the field of view", steps(0.05, 1), signed=True, below=NEARER),
     # --- light ------------------------------------------------------------------------------------------------------
-    Axis("light.direction", "comes from elsewhere, turned about the vertical", "deg", steps(20)),
-    Axis("light.brightness", "dimmed", "times as bright", steps(-0.08, 1)),
-    Axis("light.colour", "warmer: less blue and some less green", "of the blue gone", steps(0.1)),
+    Axis("light.direction", "comes from elsewhere, turned about the vertical", "deg", steps(20), signed=True),
+    Axis("light.brightness", "dimmed", "times as bright", steps(-0.08, 1), signed=True),
+    Axis("light.colour", "warmer: less blue, below 0 less red", "of the colour gone", steps(0.1), signed=True),
     Axis("light.shadow", "harder: ambient light becomes directed light", "of the ambient light", steps(0.1)),
     # --- appearance -------------------------------------------------------------------------------------------------
     Axis("appearance.table_colour", "another colour of the table", "", _COLOURS, ordered=False),
@@ -52,18 +58,33 @@ _AXES = (
     Axis("layout.distractors", "things that have no part in the task", "more things", steps(1)),
     Axis("layout.distractor_place", "where such a thing stands (one at least)", _OF_EIGHT, _OTHERS, ordered=False),
     # --- object -----------------------------------------------------------------------------------------------------
-    Axis("object.scale", "larger things", "times the size", steps(0.02, 1)),
-    Axis("object.mass", "heavier things", "times the mass", steps(0.25, 1)),
-    Axis("object.friction", "slipperier things", "times the friction", steps(-0.075, 1)),
+    Axis("object.scale", "larger things", "times the size", steps(0.02, 1), signed=True),
+    Axis("object.mass", "heavier things", "times the mass", steps(0.25, 1), signed=True, below=steps(-0.0875, 1)),
+    Axis("object.friction", "slipperier things", "times the friction", steps(-0.075, 1), signed=True),
     # --- robot ------------------------------------------------------------------------------------------------------
     Axis("robot.start", "starts elsewhere", "m", steps(0.01)),
     Axis("robot.action_noise", "imprecise", "of the range (sigma)", steps(0.0005), stage="action", start=actions.noise),
     Axis("robot.delay", "slow to obey", "steps late", steps(0.5), stage="action", start=actions.delay),
     Axis("robot.dropped_actions", "actions are lost", "chance", steps(0.03), stage="action", start=actions.dropped),
     # --- sensor -----------------------------------------------------------------------------------------------------
-    Axis("sensor.brightness", "overexposed", "of the range", steps(0.05), stage="image", start=images.brightness),
-    Axis("sensor.contrast", "flat", "times the contrast", steps(-0.1, 1), stage="image", start=images.contrast),
-    Axis("sensor.colour_balance", "white set wrong", "gain", steps(0.06), stage="image", start=images.colour_balance),
+    Axis(
+        *("sensor.brightness", "overexposed", "of the range", steps(0.05)),
+        stage="image",
+        start=images.brightness,
+        signed=True,
+    ),
+    Axis(
+        *("sensor.contrast", "flat", "times the contrast", steps(-0.1, 1)),
+        stage="image",
+        start=images.contrast,
+        signed=True,
+    ),
+    Axis(
+        *("sensor.colour_balance", "white set wrong", "gain", steps(0.06)),
+        stage="image",
+        start=images.colour_balance,
+        signed=True,
+    ),
     Axis("sensor.noise", "grainy", "grey values (sigma)", steps(5), stage="image", start=images.noise),
     Axis("sensor.blur", "out of focus", "px of 256 (sigma)", steps(0.4), stage="image", start=images.blur),
     Axis("sensor.motion_blur", "smeared", "px of 256", steps(2), stage="image", start=images.motion_blur),
@@ -75,7 +96,14 @@ _AXES = (
         stage="image",
         start=images.jpeg,
     ),
-    Axis("sensor.patch", "a grey square in the view", "of the area", steps(0.03), stage="image", start=images.patch),
+    Axis(
+        "sensor.patch",
+        "a grey square over what shows least",
+        "of the area",
+        steps(0.03),
+        stage="image",
+        start=images.patch,
+    ),
     Axis("sensor.dropped_frames", "frames stand", "chance", steps(0.08), stage="image", start=images.dropped_frames),
     # --- language ---------------------------------------------------------------------------------------------------
     Axis(
@@ -94,14 +122,19 @@ _AXES = (
         "language.shuffle", "words in disorder", "of words", steps(0.125), stage="instruction", start=language.shuffle
     ),
     Axis(
-        "language.omit", "words missing; 8: empty", "of words", steps(0.125), stage="instruction", start=language.omit
+        *("language.omit", "words missing; 8: all but one", "of words", steps(0.125)),
+        stage="instruction",
+        start=language.omit,
     ),
     Axis(
-        "language.contradict",
-        "the instruction asks for something else than is judged",
-        _OF_EIGHT,
-        _OTHERS,
-        ordered=False,
+        *("language.empty", "the instruction says nothing of the task", "", language.EMPTY, False),
+        stage="instruction",
+        start=language.empty,
+        control=True,
+    ),
+    Axis(
+        *("language.contradict", "the instruction asks for something else than is judged", _OF_EIGHT, _OTHERS, False),
+        control=True,
     ),
 )
 
@@ -119,7 +152,8 @@ def everywhere(cameras: bool = True) -> list[str]:
 def resolve(names: Sequence[str], supported: Sequence[str] | None = None) -> list[str]:
     """Axes by name, by group (`camera`) or `all`, in canonical order; a name of nothing is an error that suggests one.
 
-    A group stands for those of its axes that are `supported`; an axis by its own name must be.
+    A group stands for those of its axes that are `supported` and no controls; an axis by its own name must be
+    supported, and may be a control.
     """
     groups = {axis.group for axis in _AXES}
     allowed = set(AXES if supported is None else supported)
@@ -127,7 +161,7 @@ def resolve(names: Sequence[str], supported: Sequence[str] | None = None) -> lis
     for name in names:
         if name not in AXES and name not in groups and name != "all":
             raise PerturbationError(unknown("axis", name, [*AXES, *sorted(groups), "all"]))
-        matching = [a.name for a in _AXES if name in (a.name, a.group, "all")]
+        matching = [a.name for a in _AXES if name == a.name or (not a.control and name in (a.group, "all"))]
         if not allowed.intersection(matching):
             raise PerturbationError(f"axis '{name}' is not supported here; supported: {', '.join(sorted(allowed))}")
         chosen.update(allowed.intersection(matching))

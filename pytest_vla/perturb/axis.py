@@ -1,4 +1,4 @@
-"""What an axis is: one thing that can be off about an episode, in nine stated steps."""
+"""What an axis is: one thing that can be off about an episode, in stated steps of one direction or of two."""
 
 from __future__ import annotations
 
@@ -34,6 +34,10 @@ class Axis:
     Levels are integers because searches shrink them towards 0, which must mean less. An ordered axis shrinks level by
     level; the levels of an unordered one are alternatives, and it only shrinks by being dropped.
 
+    A `signed` axis has two directions, levels -8 to 8. `magnitudes` are those of the positive levels; level -3 is as
+    far from neutral as level 3, on the other side, unless `below` has magnitudes of its own for the negative ones.
+    A `control` changes what the episode asks for, so that failing is no fault: only its own name chooses it.
+
     `stage` says who applies it. A `scene` axis is applied by suites that know it, in their environment's reset. The
     others change one stream around any environment: `start` makes the filter of that stream for one episode.
     """
@@ -45,6 +49,9 @@ class Axis:
     ordered: bool = True
     stage: Stage = "scene"
     start: Callable[..., Any] | None = None
+    signed: bool = False
+    below: tuple[float, ...] = ()
+    control: bool = False
 
     def __post_init__(self) -> None:
         if len(self.magnitudes) != MAX_LEVEL + 1:
@@ -53,14 +60,34 @@ class Axis:
             raise ValueError(f"axis '{self.name}' must be named GROUP.WHAT with a group of {', '.join(GROUPS)}")
         if (self.start is None) != (self.stage == "scene"):
             raise ValueError(f"axis '{self.name}': every stage but 'scene' needs a `start`, and 'scene' has none")
+        if self.signed and not (self.ordered and all(isinstance(value, (int, float)) for value in self.magnitudes)):
+            raise ValueError(f"axis '{self.name}': only ordered numbers have another direction")
+        if self.below and not (self.signed and len(self.below) == MAX_LEVEL + 1):
+            raise ValueError(f"axis '{self.name}': `below` has {MAX_LEVEL + 1} magnitudes, of a signed axis")
 
     @property
     def group(self) -> str:
         return self.name.partition(".")[0]
 
+    @property
+    def lowest(self) -> int:
+        """The furthest level in the other direction; 0 where there is none."""
+        return -MAX_LEVEL if self.signed else 0
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """Every level but the neutral one, from the lowest to the highest."""
+        return tuple(level for level in range(self.lowest, MAX_LEVEL + 1) if level)
+
+    def value(self, level: int) -> Any:
+        """The magnitude of a level, as a number or a name."""
+        if level >= 0:
+            return self.magnitudes[level]
+        return self.below[-level] if self.below else round(2 * self.magnitudes[0] - self.magnitudes[-level], 9)
+
     def magnitude(self, level: int) -> str:
         """How far off a level is, for a person: `6 deg`."""
-        value = self.magnitudes[level]
+        value = self.value(level)
         text = f"{value:g}" if isinstance(value, (int, float)) else str(value)
         return f"{text} {self.unit}".rstrip()
 
@@ -78,7 +105,7 @@ class Axis:
     def _started(self, stage: Stage, level: int, *context: Any) -> Any:
         assert self.start is not None
         assert self.stage == stage
-        return self.start(self.magnitudes[level], *context)
+        return self.start(self.value(level), *context)
 
 
 def steps(step: float, start: float = 0.0) -> tuple[float, ...]:

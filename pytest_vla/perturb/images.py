@@ -19,6 +19,8 @@ Rng = np.random.Generator
 
 GREY = 128.0
 FOG_GREY = 220.0
+LARGEST_PATCH = 0.24
+PATCH_PLACES = 64
 
 
 def brightness(added: float, rng: Rng) -> Filter:
@@ -120,19 +122,47 @@ def jpeg(quality: float, rng: Rng) -> Filter:
 
 
 def patch(share: float, rng: Rng) -> Filter:
-    """A grey square over `share` of the frame's area, at one place for the whole episode."""
-    row, column = rng.uniform(size=2)
+    """A grey square over `share` of the frame's area, at one place for the whole episode: where it hides least.
+
+    Of some places that are drawn for the largest square it takes the one with the least detail in the first frame, so
+    that what the task is about can still be seen; each camera has its own. Smaller squares lie in the middle of it.
+    """
+    drawn = rng.uniform(size=(PATCH_PLACES, 2))
+    middles: dict[tuple[int, ...], tuple[float, float]] = {}
 
     def apply(image: Image) -> Image:
-        height, width = image.shape[:2]
-        side = round((share * height * width) ** 0.5)
-        tall, wide = min(side, height), min(side, width)
-        top, left = round(row * (height - tall)), round(column * (width - wide))
+        if not share:
+            return image
+        if image.shape not in middles:
+            middles[image.shape] = _plainest(image, drawn)
+        row, column = middles[image.shape]
+        tall, wide = _square(image, share)
+        top, left = round(row - tall / 2), round(column - wide / 2)
         covered = image.copy()
         covered[top : top + tall, left : left + wide] = round(GREY)
         return covered
 
     return apply
+
+
+def _plainest(image: Image, drawn: NDArray[np.float64]) -> tuple[float, float]:
+    """The middle of the largest square with the fewest and weakest edges in it, of the drawn ones."""
+    height, width = image.shape[:2]
+    tall, wide = _square(image, LARGEST_PATCH)
+    grey = image.mean(axis=2)
+    edges = np.abs(np.diff(grey, axis=0, prepend=grey[:1])) + np.abs(np.diff(grey, axis=1, prepend=grey[:, :1]))
+    sums = np.pad(edges.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+    top, left = np.rint(drawn * (height - tall, width - wide)).astype(int).T
+    inside = sums[top + tall, left + wide] - sums[top, left + wide] - sums[top + tall, left] + sums[top, left]
+    best = int(np.argmin(inside))
+    return float(top[best] + tall / 2), float(left[best] + wide / 2)
+
+
+def _square(image: Image, share: float) -> tuple[int, int]:
+    """Height and width of a square over that share of the image; it is cut off where the image is narrow."""
+    height, width = image.shape[:2]
+    side = round((share * height * width) ** 0.5)
+    return min(side, height), min(side, width)
 
 
 def dropped_frames(chance: float, rng: Rng) -> Filter:

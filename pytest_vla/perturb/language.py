@@ -41,6 +41,9 @@ CLAUSES = (
 )
 CASES = ("as is", "lower", "UPPER", "Title", "sWAPPED", "aLtErNaTe", "lasT letteR", "VOWELS", "no spaces")
 
+NO_WORDS = "(no words)"
+EMPTY = ("as is", NO_WORDS, ".", "go", "now", "please", "robot", "do it", "do what is to be done")
+
 _VERBS = {
     "place": ("put", "set down", "position"),
     "put": ("place", "set", "lay"),
@@ -113,16 +116,27 @@ def typos(share: float, rng: Rng) -> Filter:
 
 
 def omit(share: float, rng: Rng) -> Filter:
-    """That share of the words is missing; all of them is the empty instruction."""
+    """That share of the words is missing; the most telling one goes never, so that something of the task is left."""
     seed = int(rng.integers(2**63))
 
     def apply(text: str) -> str:
         words = text.split()
-        order = np.random.default_rng(seed).permutation(len(words))
-        gone = set(order[: int(np.ceil(share * len(words)))].tolist())
+        kept = max(range(len(words)), key=lambda i: _telling(words[i]), default=0)
+        order = [i for i in np.random.default_rng(seed).permutation(len(words)).tolist() if i != kept]
+        gone = set(order[: int(np.ceil(share * len(words)))])
         return text if not gone else " ".join(word for i, word in enumerate(words) if i not in gone)
 
     return apply
+
+
+def _telling(word: str) -> tuple[bool, bool, int]:
+    """Marks of images say most of a task, then numbers, then long words."""
+    return bool(_MARK.search(word)), any(map(str.isdigit, word)), len(word)
+
+
+def empty(number: str, rng: Rng) -> Filter:
+    """Nothing of the task: no words at all, or words that could be said of any."""
+    return lambda text: {EMPTY[0]: text, NO_WORDS: ""}.get(number, number)
 
 
 def shuffle(share: float, rng: Rng) -> Filter:

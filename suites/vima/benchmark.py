@@ -88,6 +88,12 @@ class VimaSuite(TaskSuite):
 
         return idle_action(own(env, VimaEnv))
 
+    def features(self, env: gymnasium.Env[Any, Any]) -> Mapping[str, str | float]:
+        from .env import VimaEnv
+        from .kit.features import features
+
+        return features(own(env, VimaEnv).instance)
+
     def axes(self) -> Sequence[str]:
         from pytest_vla.kit.axes import supported
 

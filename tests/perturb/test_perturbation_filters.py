@@ -107,13 +107,23 @@ def test_a_neutral_instruction_is_the_same_text(axis):
 def test_every_level_rewords_the_instruction_and_keeps_the_marks_of_images(axis, level):
     text = axis.text_filter(level, rng())(SENTENCE)
     assert text != SENTENCE
-    if axis.name != "language.omit":
+    if axis.name not in ("language.omit", "language.empty"):
         assert "{dragged_obj}" in text
         assert "{base_obj}" in text
 
 
-def test_all_words_left_out_is_the_empty_instruction():
-    assert AXES["language.omit"].text_filter(8, rng())(SENTENCE) == ""
+def test_the_empty_instruction_is_a_control_of_its_own():
+    assert AXES["language.empty"].text_filter(1, rng())(SENTENCE) == ""
+    assert AXES["language.empty"].control
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32))
+def test_however_many_words_are_missing_the_most_telling_one_is_left(seed):
+    omit = AXES["language.omit"]
+    assert omit.text_filter(8, rng(seed))(SENTENCE) == "{dragged_obj}"
+    assert omit.text_filter(8, rng(seed))("place the black stone at position (3,4)") == "(3,4)"
+    assert omit.text_filter(7, rng(seed))("go") == "go"
 
 
 @settings(deadline=None)
