@@ -104,7 +104,7 @@ class Suite(ABC):
         """The perturbation axes that work here: those around any environment, and those its `reset` applies itself."""
         from pytest_vla.perturb import everywhere
 
-        return everywhere(cameras=bool(self.cameras))
+        return everywhere(cameras=bool(self.cameras), states=bool(self.state_keys))
 
     def random_action(self, space: gymnasium.Space[Any]) -> Any:
         """One draw of the random policy; a suite narrows it where most of the space is impossible."""

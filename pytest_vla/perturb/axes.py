@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pytest_vla.perturb import actions, images, language
+from pytest_vla.perturb import actions, images, language, states, vocabulary
 from pytest_vla.perturb.axis import MAX_LEVEL, Axis, PerturbationError, steps
 from pytest_vla.suggest import unknown
 
@@ -64,8 +64,17 @@ _AXES = (
     # --- robot ------------------------------------------------------------------------------------------------------
     Axis("robot.start", "starts elsewhere", "m", steps(0.01)),
     Axis("robot.action_noise", "imprecise", "of the range (sigma)", steps(0.0005), stage="action", start=actions.noise),
+    Axis(
+        *("robot.action_gain", "goes too far", "times as far from the middle of the range", steps(0.0025, 1)),
+        stage="action",
+        start=actions.gain,
+        signed=True,
+    ),
+    Axis("robot.action_bias", "goes beside", "of the range", steps(0.00125), stage="action", start=actions.bias),
     Axis("robot.delay", "slow to obey", "steps late", steps(0.5), stage="action", start=actions.delay),
     Axis("robot.dropped_actions", "actions are lost", "chance", steps(0.03), stage="action", start=actions.dropped),
+    Axis("robot.state_noise", "unsteady joints", "m or rad (sigma)", steps(0.0025), stage="state", start=states.noise),
+    Axis("robot.state_bias", "joints set wrong", "m or rad", steps(0.0025), stage="state", start=states.bias),
     # --- sensor -----------------------------------------------------------------------------------------------------
     Axis(
         *("sensor.brightness", "overexposed", "of the range", steps(0.05)),
@@ -105,11 +114,31 @@ _AXES = (
         start=images.patch,
     ),
     Axis("sensor.dropped_frames", "frames stand", "chance", steps(0.08), stage="image", start=images.dropped_frames),
+    Axis(
+        *("sensor.camera_loss", "one camera is black", "of 8 frames", _OTHERS),
+        stage="cameras",
+        start=images.camera_loss,
+    ),
     # --- language ---------------------------------------------------------------------------------------------------
     Axis(
         *("language.paraphrase", "the same in other words", "", language.PARAPHRASES, False),
         stage="instruction",
         start=language.paraphrase,
+    ),
+    Axis(
+        *("language.synonyms", "other nouns of the same meaning", _OF_EIGHT, _OTHERS, False),
+        stage="instruction",
+        start=vocabulary.synonyms,
+    ),
+    Axis(
+        *("language.negation", "the same with a not in it", "", language.NEGATIONS, False),
+        stage="instruction",
+        start=language.negation,
+    ),
+    Axis(
+        *("language.translation", "word by word in another language", "", vocabulary.TRANSLATIONS, False),
+        stage="instruction",
+        start=vocabulary.translation,
     ),
     Axis("language.typos", "mistyped words", "of the words", steps(0.125), stage="instruction", start=language.typos),
     Axis("language.case", "letter case", "", language.CASES, False, stage="instruction", start=language.case),
@@ -144,9 +173,10 @@ AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}
 CONTRADICTION = "language.contradict"
 
 
-def everywhere(cameras: bool = True) -> list[str]:
-    """The axes that work around any environment; without cameras there are no frames to change."""
-    return [axis.name for axis in _AXES if axis.stage != "scene" and (cameras or axis.stage != "image")]
+def everywhere(cameras: bool = True, states: bool = True) -> list[str]:
+    """The axes that work around any environment; what has no cameras has no frames to change, and so on."""
+    absent = {"scene", *(() if cameras else ("image", "cameras")), *(() if states else ("state",))}
+    return [axis.name for axis in _AXES if axis.stage not in absent]
 
 
 def resolve(names: Sequence[str], supported: Sequence[str] | None = None) -> list[str]:

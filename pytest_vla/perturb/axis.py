@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     ImageFilter = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
     TextFilter = Callable[[str], str]
     ActionFilter = Callable[[Any], Any]
+    CamerasFilter = Callable[[Mapping[str, NDArray[np.uint8]]], Mapping[str, NDArray[np.uint8]]]
+    StateFilter = Callable[[Any], Any]
 
 MAX_LEVEL = 8
 GROUPS = ("camera", "light", "appearance", "layout", "object", "robot", "sensor", "language")
 
-Stage = Literal["scene", "image", "instruction", "action"]
+Stage = Literal["scene", "image", "cameras", "state", "instruction", "action"]
 
 
 class PerturbationError(ValueError):
@@ -39,7 +41,8 @@ class Axis:
     A `control` changes what the episode asks for, so that failing is no fault: only its own name chooses it.
 
     `stage` says who applies it. A `scene` axis is applied by suites that know it, in their environment's reset. The
-    others change one stream around any environment: `start` makes the filter of that stream for one episode.
+    others change one stream around any environment: `start` makes the filter of that stream for one episode. An `image`
+    axis filters each camera's frames, a `cameras` axis those of all cameras together, a `state` axis each array.
     """
 
     name: str
@@ -95,6 +98,12 @@ class Axis:
 
     def image_filter(self, level: int, rng: Rng) -> ImageFilter:
         return self._started("image", level, rng)  # type: ignore[no-any-return]
+
+    def cameras_filter(self, level: int, rng: Rng) -> CamerasFilter:
+        return self._started("cameras", level, rng)  # type: ignore[no-any-return]
+
+    def state_filter(self, level: int, rng: Rng) -> StateFilter:
+        return self._started("state", level, rng)  # type: ignore[no-any-return]
 
     def text_filter(self, level: int, rng: Rng) -> TextFilter:
         return self._started("instruction", level, rng)  # type: ignore[no-any-return]

@@ -7,7 +7,8 @@ that is dropped is dropped everywhere.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ GREY = 128.0
 FOG_GREY = 220.0
 LARGEST_PATCH = 0.24
 PATCH_PLACES = 64
+MOMENTS = 8
 
 
 def brightness(added: float, rng: Rng) -> Filter:
@@ -163,6 +165,23 @@ def _square(image: Image, share: float) -> tuple[int, int]:
     height, width = image.shape[:2]
     side = round((share * height * width) ** 0.5)
     return min(side, height), min(side, width)
+
+
+def camera_loss(lost: float, rng: Rng) -> Callable[[Mapping[str, Image]], Mapping[str, Image]]:
+    """Of every eight moments so many are black in one camera, drawn per episode; all others see on.
+
+    A camera that is the only one still shows every eighth frame.
+    """
+    choice, frame = rng.uniform(), count()
+
+    def apply(images: Mapping[str, Image]) -> Mapping[str, Image]:
+        most = lost if len(images) > 1 else min(lost, MOMENTS - 1)
+        if not images or next(frame) % MOMENTS >= most:
+            return images
+        name = sorted(images)[int(choice * len(images))]
+        return {**images, name: np.zeros_like(images[name])}
+
+    return apply
 
 
 def dropped_frames(chance: float, rng: Rng) -> Filter:

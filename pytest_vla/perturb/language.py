@@ -39,6 +39,17 @@ CLAUSES = (
     "the camera was moved last week; {0}",
     "{0}, there is no need to hurry, the next one is only due in 3 hours",
 )
+NEGATIONS = (
+    "{0}",
+    "do not forget to {0}",
+    "do not stop before you have done this: {0}",
+    "do nothing else than {0}",
+    "you must not fail to {0}",
+    "never mind anything else, {0}",
+    "do not wait any longer: {0}",
+    "this is not a drill: {0}",
+    "do not leave before this is done, and not a moment later: {0}",
+)
 CASES = ("as is", "lower", "UPPER", "Title", "sWAPPED", "aLtErNaTe", "lasT letteR", "VOWELS", "no spaces")
 
 NO_WORDS = "(no words)"
@@ -75,6 +86,18 @@ def paraphrase(number: str, rng: Rng) -> Filter:
         if index >= 4:
             request = re.sub(r"\w+", lambda word: _other_verb(word[0], index), request, count=1)
         return PARAPHRASES[index].replace("{0}", request)
+
+    return apply
+
+
+def negation(number: str, rng: Rng) -> Filter:
+    """The same request, with a "not" in it that takes nothing back."""
+    index = NEGATIONS.index(number)
+
+    def apply(text: str) -> str:
+        if not text or not index:
+            return text
+        return NEGATIONS[index].replace("{0}", text[:1].lower() + text[1:].rstrip("."))
 
     return apply
 
