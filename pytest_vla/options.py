@@ -70,7 +70,8 @@ class RunOptions:
         default=False, metadata=flag("Go on with the run in --vla-run-dir, or with the newest one in vla-runs/")
     )
     timeout: float = field(
-        default=300.0, metadata=option("seconds", "SECONDS", "Wall-clock limit of one episode; 0 means none")
+        default=300.0,
+        metadata=option("seconds", "SECONDS", "Seconds without a step after which an episode hangs; 0: never"),
     )
     max_errors: int = field(
         default=0, metadata=option("count", "N", "Error episodes (crashes, time-outs) that do not yet fail the run")
