@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -25,6 +26,20 @@ class Standing(Protocol):
 
 
 Thing = TypeVar("Thing", bound=Standing)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is around the working area of a table, which is a rectangle about the origin."""
+
+    free_half_m: Spot
+    table_half_m: float
+
+    def strips(self) -> list[tuple[Spot, Spot]]:
+        """Four rectangles with their middles and half sizes: left and right of the area, and the ends."""
+        (x, y), out = self.free_half_m, self.table_half_m
+        sides = [((side * (x + out) / 2, 0.0), ((out - x) / 2, out)) for side in (-1, 1)]
+        return sides + [((0.0, side * (y + out) / 2), (x, (out - y) / 2)) for side in (-1, 1)]
 
 
 def distance(a: Spot, b: Spot) -> float:

@@ -71,6 +71,11 @@ _AXES = (
         signed=True,
     ),
     Axis("robot.action_bias", "goes beside", "of the range", steps(0.00125), stage="action", start=actions.bias),
+    Axis(
+        *("robot.rate", "asked less often: an action lasts longer", "times as long", steps(0.125, 1)),
+        signed=True,
+        below=steps(-0.0375, 1),
+    ),
     Axis("robot.delay", "slow to obey", "steps late", steps(0.5), stage="action", start=actions.delay),
     Axis("robot.dropped_actions", "actions are lost", "chance", steps(0.03), stage="action", start=actions.dropped),
     Axis("robot.state_noise", "unsteady joints", "m or rad (sigma)", steps(0.0025), stage="state", start=states.noise),

@@ -9,8 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_vla.kit.axes import (
+    BACKGROUND_AXES,
     LIGHT_AXES,
     OBJECT_AXES,
+    ROBOT_AXES,
     Rng,
     Row,
     camera_axes,
@@ -143,6 +145,8 @@ TABLE: Mapping[str, Row] = {
     "layout.objects": stones,
     "layout.distractors": more_stones,
     "layout.distractor_place": one_block,
+    **BACKGROUND_AXES,
     **OBJECT_AXES,
+    **ROBOT_AXES,
     "robot.start": start("tip_start_m", START_M, (-math.pi, 0)),  # towards the board
 }

@@ -30,6 +30,8 @@ class SceneEdits(edits.SceneEdits):
     image: ImageEdit = ImageEdit()
     table_texture: str = "plain"
     """One of `textures.TABLE_TEXTURES`."""
+    background: tuple[str, Vector] | None = None
+    """The pattern and colour of what is around the working area; None: the table goes on."""
     board_colour: Vector | None = None
     board_texture: str = "wood"
     """One of `textures.BOARD_TEXTURES`."""

@@ -9,9 +9,11 @@ from dataclasses import replace
 from pytest_vla.kit.axes import (
     LIGHT_AXES,
     OBJECT_AXES,
+    ROBOT_AXES,
     Rng,
     Row,
     adds,
+    one_of,
     start,
     table_axes,
     whole,
@@ -130,6 +132,8 @@ TABLE: Mapping[str, Row] = {
     "layout.objects": objects,
     "layout.distractors": distractors,
     "layout.distractor_place": distractor_place,
+    "appearance.background": one_of(*({"background": texture} for texture in TABLE_TEXTURES)),
     **OBJECT_AXES,
+    **ROBOT_AXES,
     "robot.start": start("tool_start", TOOL_START),
 }

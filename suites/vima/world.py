@@ -106,7 +106,7 @@ class Tabletop:
 
     def act(self, action: dict[str, NDArray[np.float32]], watch: Watch) -> None:
         """Carry out one action with this episode's tool, and let things come to rest."""
-        TOOLS[self.tool].act(self.world, action, self._movable, watch)
+        TOOLS[self.tool].act(self.world, action, self._movable, watch, self.edits.action_time)
         self.settle()
 
     def state(self) -> dict[str, Pose]:
@@ -156,7 +156,7 @@ class Tabletop:
 
     def _backdrop(self, camera: Camera, light: Light, edits: SceneEdits) -> Picture:
         """The empty table, drawn once: nothing is ever behind it, so objects are laid over a copy."""
-        key = (camera, light, edits.table_colour, edits.table_texture)
+        key = (camera, light, edits.table_colour, edits.table_texture, edits.background)
         if key not in self._backdrops:
             if len(self._backdrops) >= BACKDROPS_KEPT:
                 self._backdrops.clear()
@@ -184,7 +184,7 @@ def _furniture(edits: SceneEdits) -> list[Prop]:
     grey = edits.table_colour or (0.2, 0.2, 0.2)
     colour = (1.0, 1.0, 1.0) if edits.table_texture and not edits.table_colour else grey
     return [
-        Prop("floor", Pose((0.5, 0.0, FLOOR_Z_M))),
+        Prop("floor", Pose((0.5, 0.0, FLOOR_Z_M)), edits.background),
         Prop("table", Pose(TABLE_CENTRE), edits.table_texture, (*colour, 1.0)),
     ]
 
