@@ -6,7 +6,7 @@ import hashlib
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pytest_vla.kit.cameras import lamp
 from pytest_vla.kit.gantry import BOXES, RAMP_HZ, Box, ramp_counts
 from pytest_vla.kit.images import Image
+from pytest_vla.kit.layout import Spot
 from pytest_vla.sim.bullet import BulletStage, BulletWorld, Camera, Light, Prop
 from pytest_vla.sim.meshes.mesh import cube_corners
 from pytest_vla.sim.pose import IDENTITY, Pose, Vector
@@ -180,6 +181,12 @@ class BulletBoard:
             for _ in range(STEPS_PER_RAMP):
                 self.world.step()
 
+    def push(self, label: str, by_m: Spot) -> None:
+        """Let a stone lie elsewhere from one moment to the next."""
+        pose = self.world.pose(label)
+        x, y, z = pose.position
+        self.world.set_pose(label, replace(pose, position=(x + by_m[0], y + by_m[1], z)))
+
     def state(self) -> TableState:
         stones = {}
         for stone in self._stones:
@@ -200,7 +207,7 @@ class BulletBoard:
         table, board = edits.table_colour or TABLE_COLOUR, edits.board_colour or BOARD_COLOUR
         props = [
             Prop("table", Pose((0.0, 0.0, 0.0)), f"table|{edits.table_texture}", self._tinted(table)),
-            Prop("board", Pose((0.0, 0.0, BOARD_Z_M)), f"board|{edits.board_texture}", self._tinted(board)),
+            Prop("board", Pose((*edits.board_m, BOARD_Z_M)), f"board|{edits.board_texture}", self._tinted(board)),
         ]
         props += self._surroundings()
         shifts = {"carriage": 0.0, "left": -left, "right": right}
