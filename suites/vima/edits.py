@@ -33,6 +33,8 @@ class SceneEdits(edits.SceneEdits):
     """The texture of the floor around the table."""
     object_textures: Mapping[str, str] = field(default_factory=dict)
     """Texture by label, in place of the drawn one (in the world, not in the prompt)."""
+    goals_follow: bool = False
+    """Whether a goal goes with the shift of what it is about; else it stays where it was drawn."""
     distractors: tuple[Thing, ...] = ()
     tool_start: Spot | None = None
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.kit.cameras import turn_of, turned_about
+from pytest_vla.kit.layout import Spot
 from pytest_vla.sim.bullet import DAYLIGHT, BulletStage, BulletWorld, Camera, Light, Picture, Prop, unpacked
 from pytest_vla.sim.meshes.mesh import Mesh, sheet
 from pytest_vla.sim.pose import Pose, Vector, yaw_rotation
@@ -100,6 +101,13 @@ class Tabletop:
             friction=spec.friction * self.edits.friction,
             scale=look.scale,
         )
+
+    def push(self, label: str, by_m: Spot) -> None:
+        """Let a thing stand elsewhere from one moment to the next, and come to rest."""
+        pose = self.world.pose(label)
+        x, y, z = pose.position
+        self.world.set_pose(label, replace(pose, position=(x + by_m[0], y + by_m[1], z)))
+        self.settle()
 
     def settle(self) -> bool:
         return self.world.settle(self._movable, STILL_M_S, SETTLE_STEPS)
