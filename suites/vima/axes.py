@@ -22,7 +22,7 @@ from pytest_vla.kit.goals import StagedJudge
 from pytest_vla.kit.layout import Spot
 
 from .edits import SceneEdits
-from .kit.elsewhere import added, bystanders, receivers, shift_some, shift_together, standing
+from .kit.elsewhere import added, bystanders, empty_bases, receivers, shift_free, shift_some, shift_together, standing
 from .kit.features import first_goal, movers
 from .kit.placement import NoRoom, free_spot
 from .kit.prompt import ObjectImage
@@ -35,7 +35,7 @@ OBJECT_TEXTURES = ("plastic", "tiger", "rainbow", "granite", "red paisley", "gre
 OBJECT_COLOURS = {"white": "pink"}  # where the suite has no plain texture of that name
 DISTRACTOR_SHAPES = ("block", "L-shaped block", "hexagon", "star", "triangle", "heart")
 DISTRACTOR_TEXTURES = ("red", "green", "blue", "yellow", "purple", "orange", "cyan", "pink")
-INSIDE_SHARE = 0.25  # of the way, for a thing that stands in another
+WEDGED_SHARE = 0.25  # of the way, for a thing without room
 LEFT_OUT = ("robot.delay",)
 """An episode has two actions to spare: with later ones no task could be done."""
 
@@ -75,7 +75,7 @@ def objects(edits: SceneEdits, distance_m: float, instance: Instance, rng: Rng) 
     free = [thing.label for thing in instance.things if _free(thing)]
     if not free:
         return _moved(edits, shift_together(instance.things, distance_m, rng), goals_follow=True)
-    return _moved(edits, shift_some(instance.things, distance_m, rng, free, shares=(1.0,)))
+    return _moved(edits, shift_free(instance.things, distance_m, rng, free))
 
 
 def objects_far(edits: SceneEdits, distance_m: float, instance: Instance, rng: Rng) -> SceneEdits:
@@ -122,15 +122,14 @@ def _moved(edits: SceneEdits, more: Mapping[str, Spot], goals_follow: bool = Fal
 def _shift_movers(
     edits: SceneEdits, distance_m: float, instance: Instance, rng: Rng, labels: Collection[str]
 ) -> dict[str, Spot]:
+    """What is wedged in between others, or stands in one, moves by a share of the way."""
     things = standing((*instance.things, *edits.distractors), edits.shifts_m)
     shifts = shift_some(things, distance_m, rng, [t.label for t in things if t.label in labels and _free(t)])
     for thing in things:
         angle = rng.uniform(0, 2 * math.pi)
-        if thing.label in labels and thing.z is not None:
-            shifts[thing.label] = (
-                INSIDE_SHARE * distance_m * math.cos(angle),
-                INSIDE_SHARE * distance_m * math.sin(angle),
-            )
+        if thing.label in labels and thing.label not in shifts:
+            length = WEDGED_SHARE * distance_m
+            shifts[thing.label] = length * math.cos(angle), length * math.sin(angle)
     return shifts
 
 
@@ -162,7 +161,15 @@ def lookalikes(edits: SceneEdits, count: float, instance: Instance, rng: Rng) ->
         shapes = [name for name in shapes if OBJECTS[name].profile != profile] or shapes
         return Look(shapes[int(rng.integers(len(shapes)))], model.texture)
 
-    return _with_things(edits, round(count), instance, rng, "lookalike", look)
+    more = _with_things(edits, round(count), instance, rng, "lookalike", look)
+    if len(more.distractors) > len(edits.distractors):
+        return more
+    held = [  # no room on the table: there is some in what is empty
+        Thing(f"lookalike_{number}", kind, base.spot, z=base.look.height_m + kind.height_m / 2)
+        for number, base in enumerate(standing(empty_bases(instance), edits.shifts_m)[: round(count)])
+        for kind in [look()]
+    ]
+    return replace(edits, distractors=(*edits.distractors, *held))
 
 
 def _with_distractors(edits: SceneEdits, count: int, instance: Instance, rng: Rng, label: str) -> SceneEdits:

@@ -16,7 +16,7 @@ from ..objects import OBJECTS
 from .features import movers
 from .scene import WORKSPACE_X_M, WORKSPACE_Y_M, Instance, Thing
 
-EDGE_M = 0.03
+EDGE_M, ROOM_M = 0.03, 0.08  # between the edge of the table and the middle of a thing, and of a whole thing
 SHARES = (1.0, 0.75, 0.5, 0.25)  # of a way that may be too far
 Rng = np.random.Generator
 Shifts = Mapping[str, Spot]
@@ -32,19 +32,33 @@ def added(shifts: Shifts, more: Shifts) -> dict[str, Spot]:
     return {label: _plus(_plus((0.0, 0.0), shifts.get(label)), more.get(label)) for label in {**shifts, **more}}
 
 
-def shift_some(
-    things: Sequence[Thing], distance_m: float, rng: Rng, labels: Collection[str], shares: Sequence[float] = SHARES
-) -> dict[str, Spot]:
-    """Some of the things elsewhere, clear of the others; where there is no room so far off, nearer."""
+def shift_free(things: Sequence[Thing], distance_m: float, rng: Rng, labels: Collection[str]) -> dict[str, Spot]:
+    """Some of the things elsewhere, clear of the others; one without room so far off stays."""
     return shift_things(
         things,
         distance_m,
         rng,
         movable=lambda thing: thing.label in labels,
         radius_m=lambda thing: math.hypot(*OBJECTS[thing.look.shape].size_high[:2]) / 2,
-        inside=inside,
-        shares=shares,
+        inside=lambda spot: inside(spot, EDGE_M),
     )
+
+
+def shift_some(things: Sequence[Thing], distance_m: float, rng: Rng, labels: Collection[str]) -> dict[str, Spot]:
+    """The same, whole on the table where that is possible; where there is no room so far off, nearer."""
+    shifts: dict[str, Spot] = {}
+    for whole in (lambda spot: inside(spot, ROOM_M), lambda spot: inside(spot, EDGE_M)):
+        left = set(labels) - set(shifts)
+        shifts |= shift_things(
+            standing(things, shifts),
+            distance_m,
+            rng,
+            movable=lambda thing, left=left: thing.label in left,  # type: ignore[misc]
+            radius_m=_seen_radius_m,
+            inside=whole,
+            shares=SHARES,
+        )
+    return shifts
 
 
 def shift_together(things: Sequence[Thing], distance_m: float, rng: Rng) -> dict[str, Spot]:
@@ -52,14 +66,18 @@ def shift_together(things: Sequence[Thing], distance_m: float, rng: Rng) -> dict
     for share in SHARES:
         for angle in rng.uniform(0, 2 * math.pi, DIRECTIONS).tolist():
             by_m = (share * distance_m * math.cos(angle), share * distance_m * math.sin(angle))
-            if all(inside(_plus(thing.spot, by_m)) for thing in things):
+            if all(inside(_plus(thing.spot, by_m), ROOM_M) for thing in things):
                 return {thing.label: by_m for thing in things}
     return {}
 
 
-def inside(spot: Spot) -> bool:
+def inside(spot: Spot, margin_m: float) -> bool:
     (low_x, high_x), (low_y, high_y) = WORKSPACE_X_M, WORKSPACE_Y_M
-    return low_x + EDGE_M < spot[0] < high_x - EDGE_M and low_y + EDGE_M < spot[1] < high_y - EDGE_M
+    return low_x + margin_m < spot[0] < high_x - margin_m and low_y + margin_m < spot[1] < high_y - margin_m
+
+
+def _seen_radius_m(thing: Thing) -> float:
+    return math.hypot(*OBJECTS[thing.look.shape].footprint) / 2
 
 
 def receivers(instance: Instance) -> frozenset[str]:
@@ -68,6 +86,14 @@ def receivers(instance: Instance) -> frozenset[str]:
     spots = {goal.spot for stage in judge.stages for goal in stage} if isinstance(judge, StagedJudge) else set()
     found = frozenset(thing.label for thing in instance.things if thing.fixed and thing.spot in spots)
     return found or bystanders(instance)
+
+
+def empty_bases(instance: Instance) -> list[Thing]:
+    """What could hold something, does not, and is not to."""
+    taken = {thing.spot for thing in instance.things if not thing.fixed}
+    named = receivers(instance)
+    bases = [thing for thing in instance.things if thing.fixed and OBJECTS[thing.look.shape].role == "base"]
+    return [thing for thing in bases if thing.label not in named and thing.spot not in taken]
 
 
 def bystanders(instance: Instance) -> frozenset[str]:
