@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 THERE_M = 0.0012
 AT_REST_M = 0.0002  # between two actions
+BESIDE_M = 0.02  # what is farther off is held back by something
 PATIENCE = 14  # actions after which a waypoint is given up
 OPEN, CLOSED = 1.0, 0.0
 GRASP_ACTIONS = 3
@@ -76,7 +77,7 @@ class WaypointPolicy(Policy):
         if now is None:
             now = route.current = self._next(route)
             route.spent = 0
-        elif route.spent > now.least and route.last is not None and _apart(tip, route.last) < AT_REST_M:
+        elif route.spent > now.least and _rests_beside(now, tip, route.last):
             route.off = _sum(route.off, (a - b for a, b in zip(now.tip, tip, strict=True)))
         route.last = tip
         route.spent += 1
@@ -88,6 +89,10 @@ class WaypointPolicy(Policy):
             route.waypoints = self.plan()
             waypoint = next(route.waypoints) if route.waypoints else self.rest
         return waypoint
+
+
+def _rests_beside(waypoint: Waypoint, tip: Vector, before: Vector | None) -> bool:
+    return before is not None and _apart(tip, before) < AT_REST_M and _apart(waypoint.tip, tip) < BESIDE_M
 
 
 def _apart(one: Vector, other: Vector) -> float:
