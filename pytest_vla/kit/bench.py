@@ -254,6 +254,13 @@ class BenchSuite(GantrySuite):
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
         return BenchOracle(own(env, BenchEnv))
 
+    def features(self, env: gymnasium.Env[Any, Any]) -> Mapping[str, str | float]:
+        """Of the first part that was put there, as the front camera sees it; a suite knows more of its own."""
+        parts = own(env, BenchEnv).instance.parts
+        (x, y), count = parts[0].spot, float(len(parts))
+        side, depth = "left" if x < 0 else "right", "near" if y < 0 else "far"
+        return {"part": parts[0].label, "side": side, "depth": depth, "parts": count}
+
     def axes(self) -> Sequence[str]:
         return axes.supported(scene_axes(self.bench))
 
