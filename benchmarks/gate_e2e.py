@@ -10,17 +10,18 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from zlib import crc32
 
 from benchmarks.gate_errors import ErrorRate
+from benchmarks.warm import Warm
 
 SUITE = Path(__file__).with_name("coins.py")
 LOW, HIGH = 0.55, 0.75
@@ -37,22 +38,23 @@ class Coin:
     folder: Path
     rate: float
     salt: str
+    warm: Warm
 
     def pytest(self, run: str, *options: str, kill: int = 0) -> int:
-        typed = [sys.executable, "-m", "pytest", "test_coins.py", "--vla-policy=oracle", f"--vla-run-dir={run}"]
+        typed = ["pytest", "test_coins.py", "--vla-policy=oracle", f"--vla-run-dir={run}"]
         if not any(option.startswith("--vla-episodes") for option in options):
             typed.append(f"--vla-episodes={PER_TASK}")
         return self._run([*typed, *options], kill)
 
     def command(self, *words: str) -> int:
-        return self._run([sys.executable, "-m", "pytest_vla.cli", *words])
+        return self._run(["pytest_vla.cli", *words])
 
     def _run(self, words: list[str], kill: int = 0) -> int:
         coin = {"COIN_RATE": str(self.rate), "COIN_SALT": self.salt, "COIN_KILL": str(kill), "PYTEST_ADDOPTS": PLAIN}
-        done = subprocess.run(words, cwd=self.folder, env={**os.environ, **coin}, capture_output=True, text=True)
-        if done.returncode not in (PASS, FAIL, UNDECIDED, -9):
-            raise RuntimeError(f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-        return done.returncode
+        status, said = self.warm.run(words, self.folder, coin)
+        if status not in (PASS, FAIL, UNDECIDED, -9):
+            raise RuntimeError(f"{' '.join(words)} ended with {status}:\n{said}")
+        return status
 
 
 def fixed(coin: Coin) -> list[int]:
@@ -98,12 +100,37 @@ MODES: tuple[Callable[[Coin], list[int]], ...] = (
 )
 
 
-def is_wrong(mode: Callable[[Coin], list[int]], rate: float, salt: str, wrong: int) -> bool:
+def is_wrong(mode: Callable[[Coin], list[int]], rate: float, salt: str, wrong: int, warm: Warm) -> bool:
     """Whether this coin, gated in this mode, got the wrong verdict at any time."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(SUITE, Path(folder) / "test_coins.py")
         (Path(folder) / "pyproject.toml").write_text(GATE)
-        return wrong in mode(Coin(Path(folder), rate, salt))
+        return wrong in mode(Coin(Path(folder), rate, salt, warm))
+
+
+@dataclass
+class Crew:
+    """A process that forks for each core; whoever has a command takes one that is free."""
+
+    free: SimpleQueue[Warm]
+
+    @classmethod
+    def of(cls, count: int) -> Crew:
+        crew = cls(SimpleQueue())
+        for _ in range(count):
+            crew.free.put(Warm())
+        return crew
+
+    def is_wrong(self, mode: Callable[[Coin], list[int]], rate: float, salt: str, wrong: int) -> bool:
+        warm = self.free.get()
+        try:
+            return is_wrong(mode, rate, salt, wrong, warm)
+        finally:
+            self.free.put(warm)
+
+    def close(self) -> None:
+        while not self.free.empty():
+            self.free.get().close()
 
 
 def main() -> int:
@@ -114,11 +141,13 @@ def main() -> int:
     options = parser.parse_args()
     times = 2 if options.quick else options.times
     start, rates = time.monotonic(), []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    cores = os.cpu_count() or 1
+    crew = Crew.of(cores)
+    with closing(crew), ThreadPoolExecutor(cores) as pool:
         for mode in MODES:
             for rate, wrong, name in ((LOW, PASS, "false pass"), (HIGH, FAIL, "false fail")):
                 salts = [f"{options.seed} {mode.__name__} {name} {number}" for number in range(times)]
-                found = pool.map(lambda salt: is_wrong(mode, rate, salt, wrong), salts)  # noqa: B023
+                found = pool.map(lambda salt: crew.is_wrong(mode, rate, salt, wrong), salts)  # noqa: B023
                 rates.append(ErrorRate(f"{mode.__name__.replace('_', ' ')}: {name}", sum(found), times))
                 print(f"  {rates[-1]}", flush=True)
     figures = {

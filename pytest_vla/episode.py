@@ -102,6 +102,8 @@ class Result:
     seconds: float = 0.0
     timings: dict[str, float] = field(default_factory=dict)
     instruction: str = ""
+    scene: Mapping[str, str | float] = field(default_factory=dict)
+    """What the scene is like, as drawn: see `Suite.features`."""
     made_with: Mapping[str, str] = field(default_factory=dict)
     """What the episode depends on besides its key, such as the renderer: see `Suite.provenance`."""
     actions: Mapping[str, Any] | None = None
@@ -148,6 +150,7 @@ class Result:
                 "timings": {name: round(value, 6) for name, value in self.timings.items()},
                 "instruction": self.instruction,
                 "message": self.message,
+                **({"scene": self.scene} if self.scene else {}),
                 "made_with": self.made_with,
                 **({} if self.actions is None else {"actions": self.actions}),
                 **({} if self.curve is None else {"curve": self.curve}),
@@ -171,6 +174,7 @@ class Result:
         outcome: Any = _text(left, "outcome")
         reason = left.pop("reason", None)
         timings, made_with = left.pop("timings", None) or {}, left.pop("made_with", None) or {}
+        scene = left.pop("scene", None) or {}
         actions, curve = left.pop("actions", None), left.pop("curve", None)
         progress = left.pop("progress", None)
         if progress is not None:
@@ -178,6 +182,7 @@ class Result:
         for name, value, kinds in (
             ("timings", timings, dict),
             ("made_with", made_with, dict),
+            ("scene", scene, dict),
             ("actions", actions, (dict, type(None))),
             ("curve", curve, (list, type(None))),
         ):
@@ -195,6 +200,7 @@ class Result:
             seconds=_number(left.pop("seconds", 0.0), "seconds"),
             timings={name: _number(value, name) for name, value in timings.items()},
             instruction=_text(left, "instruction", ""),
+            scene={name: item if isinstance(item, str) else _number(item, name) for name, item in scene.items()},
             made_with=made_with,
             actions=actions,
             curve=curve,

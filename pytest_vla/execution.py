@@ -19,7 +19,7 @@ from pytest_vla.messages import NotRun, Rolled
 from pytest_vla.options import InferenceOptions, Settings
 from pytest_vla.policies import Policy, PolicyError, PolicySource, PolicySpec
 from pytest_vla.policies.kinds import choices
-from pytest_vla.rollout import Surroundings, surroundings
+from pytest_vla.rollout import Step, Surroundings, surroundings
 from pytest_vla.run import Failure, Plan, Record
 from pytest_vla.run.trace import Tape
 from pytest_vla.suite import Suite, SuiteError, get_suite
@@ -101,16 +101,19 @@ class Execution:
 
     @contextmanager
     def watching(self, item: pytest.Item, last: bool = True) -> Iterator[None]:
-        """Run an item with its time limit set and its results listened to; a pause may follow the `last` one."""
+        """Run an item with its limit set and its results listened to; a pause may follow the `last` one."""
         results = item.stash.setdefault(RESULTS, [])
-        around = Surroundings(timeout=self.settings.run.timeout, on_result=results.append)
-        if self.settings.report.taping:
-            tape = Tape()
-            around = replace(
-                around,
-                on_result=lambda result: results.append(tape.added_to(result)),
-                on_step=lambda step: tape.add(step.action, step.progress),
-            )
+        tape = Tape() if self.settings.report.taping else None
+
+        def on_step(step: Step) -> None:
+            self._limit_native_hangs(item.config)
+            if tape is not None:
+                tape.add(step.action, step.progress)
+
+        def on_result(result: Result) -> None:
+            results.append(result if tape is None else tape.added_to(result))
+
+        around = Surroundings(self.settings.run.timeout, on_result, on_step)
         token = surroundings.set(around)
         self._limit_native_hangs(item.config)
         try:
@@ -123,7 +126,7 @@ class Execution:
     def _limit_native_hangs(self, config: pytest.Config) -> None:
         """Code that hangs outside Python hears no alarm: end the worker, which costs its one item.
 
-        Setting the limit costs as much as all else here, so that one serves several short items.
+        It begins anew with each step. Setting it costs as much as all else here, so that one serves many of them.
         """
         limit = self.settings.run.timeout * 1.5 + 10
         if not self.is_worker or not self.settings.run.timeout or float(config.getini("faulthandler_timeout") or 0):

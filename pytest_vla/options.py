@@ -70,7 +70,8 @@ class RunOptions:
         default=False, metadata=flag("Go on with the run in --vla-run-dir, or with the newest one in vla-runs/")
     )
     timeout: float = field(
-        default=300.0, metadata=option("seconds", "SECONDS", "Wall-clock limit of one episode; 0 means none")
+        default=300.0,
+        metadata=option("seconds", "SECONDS", "Seconds without a step after which an episode hangs; 0: never"),
     )
     max_errors: int = field(
         default=0, metadata=option("count", "N", "Error episodes (crashes, time-outs) that do not yet fail the run")
@@ -116,11 +117,11 @@ class RobustnessOptions:
 
     perturb: str | None = field(
         default=None,
-        metadata=option("text", "TEXT", "Also run every episode perturbed: camera.yaw=3,light.brightness=5"),
+        metadata=option("text", "TEXT", "Also run every episode perturbed: camera.yaw=-3,light.shadow=5"),
     )
     sweep: tuple[str, ...] = field(
         default=(),
-        metadata=option("names", "AXES", "Also run every episode at levels 1 to 8 of these axes, and draw the curves"),
+        metadata=option("names", "AXES", "Also run every episode at all levels of these axes, and draw the curves"),
     )
     language_check: bool = field(
         default=False, metadata=flag("Also run every episode told otherwise: is the old task done?")
@@ -130,7 +131,7 @@ class RobustnessOptions:
     )
     axes: tuple[str, ...] = field(
         default=(),
-        metadata=option("names", "NAMES", "Axes or groups of axes to hunt in (default: all that the suite supports)"),
+        metadata=option("names", "NAMES", "Axes or groups of axes to hunt in (default: all of the suite but controls)"),
     )
     hunt_scenes: int | None = field(
         default=None,

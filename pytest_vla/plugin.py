@@ -71,6 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings = read_settings(config)
     served = getattr(config, "workerinput", {}).get("vla_served")
     config.stash[EXECUTION] = Execution(settings, is_worker(config), served)
+    config.pluginmanager.register(Fixtures(config.stash[EXECUTION]), "vla-fixtures")
     config.stash[ASKED] = []
     config.stash[HUNTS] = HuntHooks(config, config.stash[EXECUTION])
     config.pluginmanager.register(config.stash[HUNTS], "vla-hunts")
@@ -285,32 +286,35 @@ class XdistHooks:
         return WorkStealingScheduling(config, log)
 
 
-@pytest.fixture
-def episode(request: pytest.FixtureRequest, hunt: HuntKey | None) -> EpisodeKey:
-    """The episode of this item, by `@vla.benchmark`; of a hunt the first one, before each probe brings its own."""
-    if hunt is not None:
-        return hunt.episode(hunt.first_episode)
-    raise pytest.UsageError(f"{request.node.nodeid} uses the fixtures of pytest-vla without @vla.benchmark(SUITE)")
+class Fixtures:
+    """What a test is given. They know the execution of their process, since asking for `request` costs every item."""
 
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
 
-@pytest.fixture
-def env(request: pytest.FixtureRequest, episode: EpisodeKey) -> gymnasium.Env[Any, Any]:
-    """An environment of the episode's suite, kept between items of a worker; `rollout` resets it."""
-    return request.config.stash[EXECUTION].env_for(suite_named(episode.suite), episode.task)
+    @pytest.fixture
+    def episode(self, request: pytest.FixtureRequest, hunt: HuntKey | None) -> EpisodeKey:
+        """The episode of this item, by `@vla.benchmark`; of a hunt the first one, before each probe brings its own."""
+        if hunt is not None:
+            return hunt.episode(hunt.first_episode)
+        raise pytest.UsageError(f"{request.node.nodeid} uses the fixtures of pytest-vla without @vla.benchmark(SUITE)")
 
+    @pytest.fixture
+    def env(self, episode: EpisodeKey) -> gymnasium.Env[Any, Any]:
+        """An environment of the episode's suite, kept between items of a worker; `rollout` resets it."""
+        return self.execution.env_for(suite_named(episode.suite), episode.task)
 
-@pytest.fixture
-def perturbation(episode: EpisodeKey) -> Perturbation:
-    """What is off neutral in this episode; a hunt gives it to each probe."""
-    from pytest_vla.perturb import Perturbation
+    @pytest.fixture
+    def perturbation(self, episode: EpisodeKey) -> Perturbation:
+        """What is off neutral in this episode; a hunt gives it to each probe."""
+        from pytest_vla.perturb import Perturbation
 
-    return Perturbation.parse(episode.perturbation)
+        return Perturbation.parse(episode.perturbation)
 
-
-@pytest.fixture
-def policy(request: pytest.FixtureRequest, env: gymnasium.Env[Any, Any], episode: EpisodeKey) -> Policy:
-    """The policy under test, as named by --vla-policy."""
-    return request.config.stash[EXECUTION].policy_for(suite_named(episode.suite), env)
+    @pytest.fixture
+    def policy(self, env: gymnasium.Env[Any, Any], episode: EpisodeKey) -> Policy:
+        """The policy under test, as named by --vla-policy."""
+        return self.execution.policy_for(suite_named(episode.suite), env)
 
 
 def _done(config: pytest.Config) -> KeySet:

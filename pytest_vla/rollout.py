@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_vla.perturb import Perturbation
     from pytest_vla.policies.base import Policy
 
-DEFAULT_TIMEOUT_S = 300.0
+DEFAULT_TIMEOUT_S = 300.0  # without a step: longer than any model takes to load or to answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the running pytest item wants of a rollout: its time limit, and to hear of its steps and of the result."""
+    """What the running pytest item wants of a rollout: how long it may be silent, and to hear of steps and result."""
 
     timeout: float = DEFAULT_TIMEOUT_S
     on_result: Callable[[Result], None] = lambda result: None
@@ -61,7 +61,7 @@ def rollout(
         env: an environment of the episode's suite, in any state: it is reset here.
         episode: the key; it alone determines the scene.
         perturbation: applied in place of the key's own.
-        timeout: wall-clock seconds the episode may take; None takes the run's `--vla-timeout`.
+        timeout: seconds without a step after which the episode counts as hanging; None takes the run's `--vla-timeout`.
 
     Returns:
         A Result that is true when the task was solved. Nothing a policy or a simulator raises escapes: it becomes
@@ -76,8 +76,8 @@ def rollout(
     around = surroundings.get()
     start = perf_counter()
     try:
-        with deadline(around.timeout if timeout is None else timeout):
-            outcome, reason, message = attempt.run()
+        with deadline(around.timeout if timeout is None else timeout) as alive:
+            outcome, reason, message = attempt.run(alive)
     except DeadlineExceeded as error:
         outcome, reason, message = "error", "timeout", f"{error} ({attempt.phase})"
     except EpisodeError as error:
@@ -96,13 +96,15 @@ class _Attempt:
         self.steps = 0
         self.progress: float | None = None
         self.instruction = ""
+        self.scene: Mapping[str, str | float] = {}
         self.initial_digest = ""
         self.states = hashlib.blake2b(digest_size=16)
         self.timings = {"reset": 0.0, "act": 0.0, "step": 0.0}
         self.state: Any = None
 
-    def run(self) -> tuple[Outcome, str | None, str]:
+    def run(self, alive: Callable[[], None]) -> tuple[Outcome, str | None, str]:
         observation = self._guard("reset", "env_error", self._reset)
+        alive()
         surroundings.get().on_step(Step(observation, None, self.progress, False))
         state = self.state = self._guard("act", "policy_error", lambda: self.policy.reset(self.episode))
         hold = self.suite.termination is Termination.AT_HORIZON
@@ -110,6 +112,7 @@ class _Attempt:
         for _ in range(self.suite.step_limit(self.episode.task)):
             action = self._guard("act", "policy_error", lambda: self._act(observation, state))  # noqa: B023
             observation, terminated, info = self._guard("step", "env_error", lambda: self._step(action))  # noqa: B023
+            alive()
             success = bool(info.get("success", False))
             surroundings.get().on_step(Step(observation, action, self.progress, success))
             failure = info.get("failure")
@@ -136,6 +139,7 @@ class _Attempt:
             seconds=seconds,
             timings={**self.timings, **getattr(self.state, "timings", {})},  # a remote policy says where `act` went
             instruction=self.instruction,
+            scene=self.scene,
             made_with=self.suite.provenance(),
         )
 
@@ -144,6 +148,7 @@ class _Attempt:
         self.outer = self._perturbed()
         observation, _ = self.outer.reset(seed=self.episode.seed(), options=options)
         self.instruction = str(observation.get("instruction", "")) if isinstance(observation, dict) else ""
+        self.scene = self.suite.features(self.env)
         self.initial_digest = self.suite.digest(self.env)
         self.states.update(self.initial_digest.encode())
         self.progress = self.suite.progress(self.env)

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -108,11 +108,19 @@ class Suite(ABC):
         """The perturbation axes that work here: those around any environment, and those its `reset` applies itself."""
         from pytest_vla.perturb import everywhere
 
-        return everywhere(cameras=bool(self.cameras))
+        return everywhere(cameras=bool(self.cameras), states=bool(self.state_keys))
 
     def random_action(self, space: gymnasium.Space[Any]) -> Any:
         """One draw of the random policy; a suite narrows it where most of the space is impossible."""
         return space.sample()
+
+    def features(self, env: gymnasium.Env[Any, Any]) -> Mapping[str, str | float]:
+        """What the scene after a reset is like, in a few names and numbers: which object, on which side, how far off.
+
+        As drawn: the same key has the same features whatever its perturbation, so that "fails where the object is on
+        the left" can be told from "fails when the camera is turned".
+        """
+        return {}
 
     def progress(self, env: gymnasium.Env[Any, Any]) -> float | None:
         """How much of the task is done, 0..1, or None where the task has no such measure."""

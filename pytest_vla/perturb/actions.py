@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 Filter = Callable[[Any], Any]
 Rng = np.random.Generator
+Array = NDArray[np.float64]
+Box = spaces.Box
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,31 @@ class Actuator:
 
 def noise(share: float, rng: Rng, actuator: Actuator) -> Filter:
     """Gaussian noise on every bounded number; `share` is sigma over the width of its range."""
-    return lambda action: _noisy(action, actuator.space, share, rng)
+
+    def off(space: Box, action: Array) -> Array:
+        return share * (space.high - space.low) * rng.standard_normal(space.shape)
+
+    return lambda action: _changed(action, actuator.space, off)
+
+
+def gain(factor: float, rng: Rng, actuator: Actuator) -> Filter:
+    """Every bounded number `factor` times as far from the middle of its range: a scale that is set wrong."""
+
+    def off(space: Box, action: Array) -> Array:
+        return (factor - 1) * (action - (space.low + space.high) / 2)
+
+    return lambda action: _changed(action, actuator.space, off)
+
+
+def bias(share: float, rng: Rng, actuator: Actuator) -> Filter:
+    """Every bounded number off by that share of its range, up or down, the same way for the whole episode."""
+    seed = int(rng.integers(2**63))
+
+    def off(space: Box, action: Array) -> Array:
+        signs: Array = np.random.default_rng(seed).choice((-1.0, 1.0), space.shape)
+        return share * (space.high - space.low) * signs
+
+    return lambda action: _changed(action, actuator.space, off)
 
 
 def delay(steps: float, rng: Rng, actuator: Actuator) -> Filter:
@@ -52,12 +79,14 @@ def dropped(chance: float, rng: Rng, actuator: Actuator) -> Filter:
     return apply
 
 
-def _noisy(action: Any, space: spaces.Space[Any], share: float, rng: Rng) -> Any:
+def _changed(action: Any, space: spaces.Space[Any], off: Callable[[Box, Array], Array]) -> Any:
+    """The action with something added to every bounded number, part by part; choices stay as they are."""
     if isinstance(space, spaces.Dict):
-        return {key: _noisy(action[key], part, share, rng) for key, part in space.spaces.items()}
+        return {key: _changed(action[key], part, off) for key, part in space.spaces.items()}
     if not isinstance(space, spaces.Box) or space.dtype is None or space.dtype.kind != "f":
         return action
-    width = np.where(space.bounded_below & space.bounded_above, space.high - space.low, 0.0)
-    noisy = np.asarray(action) + share * width * rng.standard_normal(space.shape)
-    # What was out of bounds before the noise is the policy's own doing, and stays so.
-    return np.clip(noisy, np.minimum(space.low, action), np.maximum(space.high, action)).astype(space.dtype)
+    bounded = space.bounded_below & space.bounded_above
+    with np.errstate(invalid="ignore"):  # a range without bounds has no width and no middle
+        changed = np.asarray(action) + np.where(bounded, off(space, np.asarray(action)), 0.0)
+    # What was out of bounds before is the policy's own doing, and stays so.
+    return np.clip(changed, np.minimum(space.low, action), np.maximum(space.high, action)).astype(space.dtype)

@@ -39,7 +39,21 @@ CLAUSES = (
     "the camera was moved last week; {0}",
     "{0}, there is no need to hurry, the next one is only due in 3 hours",
 )
+NEGATIONS = (
+    "{0}",
+    "do not forget to {0}",
+    "do not stop before you have done this: {0}",
+    "do nothing else than {0}",
+    "you must not fail to {0}",
+    "never mind anything else, {0}",
+    "do not wait any longer: {0}",
+    "this is not a drill: {0}",
+    "do not think of anything else now, there is not the time for it: {0}",
+)
 CASES = ("as is", "lower", "UPPER", "Title", "sWAPPED", "aLtErNaTe", "lasT letteR", "VOWELS", "no spaces")
+
+NO_WORDS = "(no words)"
+EMPTY = ("as is", NO_WORDS, ".", "go", "now", "please", "robot", "do it", "do what is to be done")
 
 _VERBS = {
     "place": ("put", "set down", "position"),
@@ -72,6 +86,18 @@ def paraphrase(number: str, rng: Rng) -> Filter:
         if index >= 4:
             request = re.sub(r"\w+", lambda word: _other_verb(word[0], index), request, count=1)
         return PARAPHRASES[index].replace("{0}", request)
+
+    return apply
+
+
+def negation(number: str, rng: Rng) -> Filter:
+    """The same request, with a "not" in it that takes nothing back."""
+    index = NEGATIONS.index(number)
+
+    def apply(text: str) -> str:
+        if not text or not index:
+            return text
+        return NEGATIONS[index].replace("{0}", text[:1].lower() + text[1:].rstrip("."))
 
     return apply
 
@@ -113,16 +139,27 @@ def typos(share: float, rng: Rng) -> Filter:
 
 
 def omit(share: float, rng: Rng) -> Filter:
-    """That share of the words is missing; all of them is the empty instruction."""
+    """That share of the words is missing; the most telling one goes never, so that something of the task is left."""
     seed = int(rng.integers(2**63))
 
     def apply(text: str) -> str:
         words = text.split()
-        order = np.random.default_rng(seed).permutation(len(words))
-        gone = set(order[: int(np.ceil(share * len(words)))].tolist())
+        kept = max(range(len(words)), key=lambda i: _telling(words[i]), default=0)
+        order = [i for i in np.random.default_rng(seed).permutation(len(words)).tolist() if i != kept]
+        gone = set(order[: int(np.ceil(share * len(words)))])
         return text if not gone else " ".join(word for i, word in enumerate(words) if i not in gone)
 
     return apply
+
+
+def _telling(word: str) -> tuple[bool, bool, int]:
+    """Marks of images say most of a task, then numbers, then long words."""
+    return bool(_MARK.search(word)), any(map(str.isdigit, word)), len(word)
+
+
+def empty(number: str, rng: Rng) -> Filter:
+    """Nothing of the task: no words at all, or words that could be said of any."""
+    return lambda text: {EMPTY[0]: text, NO_WORDS: ""}.get(number, number)
 
 
 def shuffle(share: float, rng: Rng) -> Filter:

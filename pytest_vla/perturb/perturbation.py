@@ -14,7 +14,7 @@ from pytest_vla.suggest import unknown
 if TYPE_CHECKING:
     from pytest_vla.suite import Suite
 
-_LEVEL = re.compile(r"[0-9]+")
+_LEVEL = re.compile(r"-?[0-9]+")
 _ORDER = {name: number for number, name in enumerate(AXES)}
 
 
@@ -36,10 +36,12 @@ class Perturbation:
         for name, level in pairs:
             if name not in AXES:
                 raise PerturbationError(unknown("axis", name, list(AXES)))
-            if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level <= MAX_LEVEL:
+            axis = AXES[name]
+            if isinstance(level, bool) or not isinstance(level, int) or not axis.lowest <= level <= MAX_LEVEL:
+                lowest = f"{axis.lowest} ({axis.magnitude(axis.lowest)}) over 0" if axis.signed else "0"
                 raise PerturbationError(
-                    f"{name}={level} is out of range: levels are whole numbers from 0 (neutral) "
-                    f"to {MAX_LEVEL} ({AXES[name].magnitude(MAX_LEVEL)})"
+                    f"{name}={level} is out of range: levels are whole numbers from {lowest} (neutral) "
+                    f"to {MAX_LEVEL} ({axis.magnitude(MAX_LEVEL)})"
                 )
             if name in seen:
                 raise PerturbationError(f"axis '{name}' is given twice")
@@ -60,7 +62,8 @@ class Perturbation:
             if not (name and equals and _LEVEL.fullmatch(level)):
                 raise PerturbationError(
                     f"cannot read {part.strip()!r} in {text!r}: write AXIS=LEVEL, separated by commas, with levels "
-                    f"from 0 to {MAX_LEVEL}, such as camera.yaw=3,light.brightness=5"
+                    f"from 0 to {MAX_LEVEL} (or below 0 where an axis has two directions), such as "
+                    f"camera.yaw=-3,light.shadow=5"
                 )
             pairs.append((name, int(level)))
         return cls.of(pairs)

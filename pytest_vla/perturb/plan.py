@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_vla.perturb.axes import AXES, CONTRADICTION
-from pytest_vla.perturb.axis import MAX_LEVEL, PerturbationError
+from pytest_vla.perturb.axis import PerturbationError
 from pytest_vla.perturb.perturbation import Perturbation
 from pytest_vla.suggest import unknown
 
@@ -28,7 +28,7 @@ def planned_perturbations(options: RobustnessOptions) -> list[str]:
     for axis in options.sweep:
         if axis not in AXES:
             raise pytest.UsageError(f"--vla-sweep: {unknown('axis', axis, list(AXES))}")
-        asked += [Perturbation.of({axis: level}) for level in range(1, MAX_LEVEL + 1)]
+        asked += [Perturbation.of({axis: level}) for level in AXES[axis].levels]
     if options.language_check:
         asked.append(Perturbation.of({CONTRADICTION: 1}))
     return list(dict.fromkeys(map(str, asked)))

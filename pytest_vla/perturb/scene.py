@@ -30,5 +30,5 @@ def scene_edits(
     for axis, level in Perturbation.parse(episode.perturbation):
         if axis.name in table:
             rng = episode.rng(f"perturbation.{axis.name}")
-            edits = table[axis.name](edits, axis.magnitudes[level], scene, rng)
+            edits = table[axis.name](edits, axis.value(level), scene, rng)
     return edits

@@ -88,14 +88,14 @@ def _curves(comparisons: Sequence[Matched]) -> list[str]:
             continue
         axis, some = AXES[name], next(iter(levels.values()))
         lines += ["", f"sweep of {name}: {axis.about}"]
-        widest = max(len(axis.magnitude(level)) for level in range(MAX_LEVEL + 1))
-        for level in range(MAX_LEVEL + 1):
+        shown = range(axis.lowest if min(levels) < 0 else 0, MAX_LEVEL + 1)
+        digits, widest = len(str(shown[0])), max(len(axis.magnitude(level)) for level in shown)
+        for level in shown:
             tally = some.control if level == 0 else levels[level].perturbed if level in levels else Tally()
             rate, bounds, n, _ = tally.texts()
             bar = "█" * round(BAR_WIDTH * (tally.rate or 0))
-            lines.append(
-                f"  {level}  {axis.magnitude(level):>{widest}}  {bar:<{BAR_WIDTH}} {rate:>6} {bounds:>9} n={n}"
-            )
+            start = f"  {level:>{digits}}  {axis.magnitude(level):>{widest}}"
+            lines.append(f"{start}  {bar:<{BAR_WIDTH}} {rate:>6} {bounds:>9} n={n}")
     return lines
 
 

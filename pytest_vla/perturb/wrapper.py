@@ -1,4 +1,4 @@
-"""Perturbations around any environment: its frames, its instruction and its actions pass through filters."""
+"""Perturbations around any environment: its frames, states, words and actions pass through filters."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ class PerturbedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         self._frames: dict[str, list[Filter]] = {}
+        self._states: dict[str, list[Filter]] = {}
+        self._cameras = [axis.cameras_filter(level, self._rng(axis.name)) for axis, level in self._of("cameras")]
         self._wordings: dict[str, str] = {}
         self._prompts: dict[int, tuple[Any, Any]] = {}
         self._text = [axis.text_filter(level, self._rng(axis.name)) for axis, level in self._of("instruction")]
@@ -68,6 +70,10 @@ class PerturbedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         seen = dict(observation)
         if self._of("image"):
             seen["images"] = {name: self._frame(name, image) for name, image in observation["images"].items()}
+        if self._cameras:
+            seen["images"] = _through(self._cameras, seen["images"])
+        if self._of("state"):
+            seen["state"] = {name: self._state(name, state) for name, state in observation["state"].items()}
         if self._text:
             seen["instruction"] = self._reworded(observation["instruction"])
             if observation.get("prompt") is not None:
@@ -76,8 +82,18 @@ class PerturbedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def _frame(self, camera: str, image: Any) -> Any:
         if camera not in self._frames:
-            self._frames[camera] = [axis.image_filter(level, self._rng(axis.name)) for axis, level in self._of("image")]
+            number = len(self._frames)
+            self._frames[camera] = [
+                axis.image_filter(level, self._rng(axis.name), number) for axis, level in self._of("image")
+            ]
         return _through(self._frames[camera], image)
+
+    def _state(self, name: str, state: Any) -> Any:
+        if name not in self._states:
+            self._states[name] = [
+                axis.state_filter(level, self._rng(f"{axis.name}.{name}")) for axis, level in self._of("state")
+            ]
+        return _through(self._states[name], state)
 
     def _reworded(self, text: str) -> str:
         if text not in self._wordings:

@@ -10,10 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pytest_vla.episode import Cell
 from pytest_vla.report.errors import ReportError
 from pytest_vla.report.order import in_suite_order, ordered
 from pytest_vla.report.summary import TABLE_HEADER, partition_rows, summary_rows
 from pytest_vla.run import Record, Run, Tally, sum_by
+from pytest_vla.run.tally import once
 
 #: one row per record: every repeat of an episode has its own
 COLUMNS: Mapping[str, Callable[[Record], Any]] = {
@@ -31,6 +33,7 @@ COLUMNS: Mapping[str, Callable[[Record], Any]] = {
     "progress": lambda record: record.result.progress,
     "seconds": lambda record: record.result.seconds,
     "instruction": lambda record: record.result.instruction,
+    "scene": lambda record: json.dumps(record.result.scene, ensure_ascii=False) if record.result.scene else "",
     "message": lambda record: record.result.message,
     "digest": lambda record: record.result.digest,
     "initial_digest": lambda record: record.result.initial_digest,
@@ -100,7 +103,19 @@ def rates(run: Run) -> dict[str, Any]:
         "cells": [{**cell._asdict(), **_rate(tally)} for cell, tally in tallies.items()],
         "partitions": [{**cell._asdict(), **_rate(tally)} for cell, tally in partitions.items()],
         "all": _rate(run.once.tally()),
+        "scenes": _scene_rates(run),
     }
+
+
+def _scene_rates(run: Run) -> list[dict[str, Any]]:
+    """The same by what the scenes were like, for every feature that is a word."""
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in once(run.records()):
+        for feature, value in record.result.scene.items():
+            if isinstance(value, str):
+                groups.setdefault((*record.cell, feature, value), []).append(record)
+    names = (*Cell._fields, "feature", "value")
+    return [{**dict(zip(names, group, strict=True)), **_rate(Tally.of(groups[group]))} for group in sorted(groups)]
 
 
 def _rate(tally: Tally) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -63,6 +63,12 @@ class BombSuite(GantrySuite):
         from .oracle import Oracle
 
         return Oracle(own(env, BombEnv))
+
+    def features(self, env: gymnasium.Env[Any, Any]) -> Mapping[str, str | float]:
+        from .env import BombEnv
+        from .features import features
+
+        return features(own(env, BombEnv).instance)
 
     def axes(self) -> Sequence[str]:
         from pytest_vla.kit.axes import supported

@@ -88,6 +88,11 @@ class VimaSuite(TaskSuite):
 
         return idle_action(own(env, VimaEnv))
 
+    def features(self, env: gymnasium.Env[Any, Any]) -> Mapping[str, str | float]:
+        from .env import VimaEnv
+
+        return own(env, VimaEnv).features
+
     def axes(self) -> Sequence[str]:
         from pytest_vla.kit.axes import supported
 

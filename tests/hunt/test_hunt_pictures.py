@@ -60,7 +60,7 @@ def test_neutral_is_on_the_left_and_perturbed_on_the_right():
     assert len(cameras(neutral)[0]) == len(cameras(failing)[0]) == 2 * 20
 
 
-@pytest.mark.parametrize(("perturbation", "same"), [("sensor.brightness=8", True), ("language.omit=8", False)])
+@pytest.mark.parametrize(("perturbation", "same"), [("sensor.brightness=8", True), ("language.empty=1", False)])
 def test_what_was_said_stands_below(perturbation, same):
     neutral, failing = halves(perturbation)
     below = cameras(neutral)[1]

@@ -43,6 +43,30 @@ def test_the_levels_of_an_ordered_axis_go_ever_further_from_neutral(axis):
 
 def test_a_yaw_of_three_is_six_degrees():
     assert AXES["camera.yaw"].magnitude(3) == "6 deg"
+    assert AXES["camera.yaw"].magnitude(-3) == "-6 deg"
+
+
+SIGNED = [axis for axis in AXES.values() if axis.signed]
+
+
+@pytest.mark.parametrize("axis", SIGNED, ids=lambda axis: axis.name)
+def test_the_other_direction_is_on_the_other_side_of_neutral_and_goes_ever_further(axis):
+    neutral, side = axis.value(0), axis.value(8) - axis.value(0)
+    others = [axis.value(-level) for level in range(1, MAX_LEVEL + 1)]
+    assert all((value - neutral) * side < 0 for value in others)
+    distances = [abs(value - neutral) for value in others]
+    assert distances == sorted(set(distances))
+    assert neutral == 0 or min(others) > 0, "a factor stays one"
+
+
+def test_both_directions_of_what_has_two():
+    assert {
+        *("camera.shift", "camera.lift", "camera.yaw", "camera.orbit", "camera.pitch", "camera.roll"),
+        *("light.direction", "light.brightness", "sensor.brightness", "object.scale", "object.mass"),
+    } <= {axis.name for axis in SIGNED}
+    assert AXES["camera.yaw"].levels == (*range(-8, 0), *range(1, 9))
+    assert AXES["light.shadow"].levels == tuple(range(1, 9))
+    assert AXES["light.brightness"].magnitude(-8) == "1.64 times as bright"
 
 
 def test_axes_that_need_no_suite_are_known_without_one():
@@ -57,7 +81,8 @@ def test_axes_that_need_no_suite_are_known_without_one():
     [
         (["light"], [name for name in AXES if name.startswith("light.")]),
         (["robot.delay", "camera.yaw"], ["camera.yaw", "robot.delay"]),
-        (["all"], list(AXES)),
+        (["all"], [axis.name for axis in AXES.values() if not axis.control]),
+        (["language.contradict", "light"], [*(n for n in AXES if n.startswith("light.")), "language.contradict"]),
         (["light", "light.colour"], [name for name in AXES if name.startswith("light.")]),
     ],
 )
@@ -79,6 +104,9 @@ def test_a_group_stands_for_those_of_its_axes_that_are_supported():
         ({"magnitudes": (0, 1)}, "needs 9 magnitudes, got 2"),
         ({"name": "weather.rain"}, "must be named GROUP.WHAT"),
         ({"stage": "image"}, "every stage but 'scene' needs a `start`"),
+        ({"signed": True, "ordered": False}, "only ordered numbers have another direction"),
+        ({"below": steps(1)}, "`below` has 9 magnitudes, of a signed axis"),
+        ({"signed": True, "below": (0, 1)}, "`below` has 9 magnitudes, of a signed axis"),
     ],
 )
 def test_a_malformed_axis_is_refused(fields, message):
@@ -116,3 +144,4 @@ def test_the_docs_list_every_axis_with_its_two_ends():
         row = next((line for line in text.splitlines() if line.startswith(f"| `{axis.name}`")), None)
         assert row is not None, f"docs/perturb.md has no row for {axis.name}"
         assert f" {axis.magnitude(1)} | {axis.magnitude(MAX_LEVEL)} |" in row, f"docs/perturb.md: {row}"
+        assert not axis.signed or f" {axis.magnitude(-MAX_LEVEL)} |" in row, f"docs/perturb.md: {row}"

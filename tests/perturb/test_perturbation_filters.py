@@ -93,6 +93,63 @@ def test_dropped_frames_show_the_last_one_again_and_the_first_always_arrives():
     assert np.mean([now != n for n, now in enumerate(shown)]) == pytest.approx(0.64, abs=0.1)
 
 
+@pytest.mark.parametrize("level", range(1, MAX_LEVEL + 1))
+def test_a_lost_camera_is_black_in_so_many_of_eight_frames_and_the_others_see_on(photo, level):
+    lose = AXES["sensor.camera_loss"].cameras_filter(level, rng(level))
+    shown = [lose({"front": photo, "wrist": photo}) for _ in range(16)]
+    black = {name: [not images[name].any() for images in shown] for name in ("front", "wrist")}
+    (lost,) = [name for name, frames in black.items() if any(frames)]
+    assert black[lost] == 2 * ([True] * level + [False] * (MAX_LEVEL - level))
+
+
+def test_either_camera_is_lost_in_some_episode_and_the_only_one_never_for_good(photo):
+    lost = set()
+    for seed in range(20):
+        images = AXES["sensor.camera_loss"].cameras_filter(8, rng(seed))({"a": photo, "b": photo})
+        lost |= {name for name, image in images.items() if not image.any()}
+    assert lost == {"a", "b"}
+    alone = AXES["sensor.camera_loss"].cameras_filter(8, rng())
+    assert [alone({"a": photo})["a"].any() for _ in range(8)] == [False] * 7 + [True]
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6), st.integers(1, 8), st.integers(0, 80), st.integers(0, 80))
+def test_a_patch_keeps_off_a_thing_on_a_plain_table(seed, level, x, y):
+    frame = np.full((128, 128, 3), 90, np.uint8)
+    frame[y : y + 12, x : x + 12] = (200, 30, 30)
+    seen = AXES["sensor.patch"].image_filter(level, rng(seed))(frame)
+    assert (seen[y : y + 12, x : x + 12] == frame[y : y + 12, x : x + 12]).all(axis=2).mean() > 0.5
+
+
+# --- states -----------------------------------------------------------------------------------------------------------
+
+STATES = [axis for axis in AXES.values() if axis.stage == "state"]
+
+
+@pytest.mark.parametrize("axis", STATES, ids=by_name)
+def test_a_neutral_state_is_the_same_bits_and_whole_numbers_always_are(axis):
+    joints, tool = np.array([0.1, -0.2], np.float32), np.array([3])
+    assert np.array_equal(axis.state_filter(0, rng())(joints), joints)
+    assert axis.state_filter(8, rng())(tool) is tool
+    assert axis.state_filter(8, rng())(joints).dtype == np.float32
+
+
+def test_state_noise_is_new_at_each_step_and_as_large_as_stated():
+    through = AXES["robot.state_noise"].state_filter(8, rng())
+    seen = np.array([through(np.zeros(4)) for _ in range(500)])
+    assert seen.std() == pytest.approx(0.02, rel=0.1)
+    assert not np.array_equal(seen[0], seen[1])
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 8))
+def test_a_state_bias_is_the_same_all_along_and_of_the_stated_size(seed, level):
+    through = AXES["robot.state_bias"].state_filter(level, rng(seed))
+    first, later = through(np.zeros(6)), through(np.ones(6)) - 1
+    assert np.allclose(first, later)
+    assert np.allclose(np.abs(first), 0.0025 * level)
+
+
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
@@ -107,13 +164,23 @@ def test_a_neutral_instruction_is_the_same_text(axis):
 def test_every_level_rewords_the_instruction_and_keeps_the_marks_of_images(axis, level):
     text = axis.text_filter(level, rng())(SENTENCE)
     assert text != SENTENCE
-    if axis.name != "language.omit":
+    if axis.name not in ("language.omit", "language.empty"):
         assert "{dragged_obj}" in text
         assert "{base_obj}" in text
 
 
-def test_all_words_left_out_is_the_empty_instruction():
-    assert AXES["language.omit"].text_filter(8, rng())(SENTENCE) == ""
+def test_the_empty_instruction_is_a_control_of_its_own():
+    assert AXES["language.empty"].text_filter(1, rng())(SENTENCE) == ""
+    assert AXES["language.empty"].control
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32))
+def test_however_many_words_are_missing_the_most_telling_one_is_left(seed):
+    omit = AXES["language.omit"]
+    assert omit.text_filter(8, rng(seed))(SENTENCE) == "{dragged_obj}"
+    assert omit.text_filter(8, rng(seed))("place the black stone at position (3,4)") == "(3,4)"
+    assert omit.text_filter(7, rng(seed))("go") == "go"
 
 
 @settings(deadline=None)
@@ -176,3 +243,28 @@ def test_a_lost_action_makes_the_robot_hold_the_last_one():
     lost = [now != n for n, now in enumerate(done, start=1)]
     assert np.mean(lost) == pytest.approx(0.24, abs=0.1)
     assert all(now in (n, before) for n, (before, now) in enumerate(zip([0.0, *done], done, strict=False), start=1))
+
+
+@settings(deadline=None)
+@given(st.floats(-1, 1), st.integers(1, 8), st.sampled_from([-1, 1]))
+def test_a_gain_scales_about_the_middle_of_the_range(value, level, sign):
+    through = AXES["robot.action_gain"].action_filter(sign * level, rng(), actuator())
+    expected = np.clip(np.float32(value) * (1 + sign * 0.0025 * level), -1, 1)
+    assert np.allclose(through(action(value))["move"], expected, atol=1e-6)
+    assert through(action(value))["grip"] == 1
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 8))
+def test_an_action_bias_is_the_same_all_along_and_a_share_of_the_range(seed, level):
+    through = AXES["robot.action_bias"].action_filter(level, rng(seed), actuator())
+    offsets = [through(action(value))["move"] - np.float32(value) for value in (0.0, 0.5)]
+    assert np.allclose(offsets[0], offsets[1], atol=1e-6)
+    assert np.allclose(np.abs(offsets[0]), 0.00125 * level * 2, atol=1e-6)
+
+
+def test_a_number_without_bounds_has_no_gain_no_bias_and_no_noise():
+    free = Actuator(spaces.Box(-np.inf, np.inf, (2,), np.float32), lambda last: last)
+    for name in ("robot.action_gain", "robot.action_bias", "robot.action_noise"):
+        through = AXES[name].action_filter(8, rng(), free)
+        assert np.array_equal(through(np.array([3.0, -4.0], np.float32)), [3.0, -4.0])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_vla.perturb import AXES, MAX_LEVEL, Perturbation, PerturbationError
 
-levels = st.dictionaries(st.sampled_from(list(AXES)), st.integers(0, MAX_LEVEL))
+levels = st.fixed_dictionaries({}, optional={axis.name: st.integers(axis.lowest, MAX_LEVEL) for axis in AXES.values()})
 
 
 @settings(deadline=None)
@@ -40,6 +40,7 @@ def test_a_perturbation_says_how_far_off_it_is():
     text = Perturbation.parse("camera.yaw=3,language.case=2").describe()
     assert text == "camera.yaw=3 (6 deg), language.case=2 (UPPER)"
     assert Perturbation().describe() == "none"
+    assert Perturbation.parse("camera.yaw=-3").describe() == "camera.yaw=-3 (-6 deg)"
 
 
 @pytest.mark.parametrize(
@@ -47,9 +48,15 @@ def test_a_perturbation_says_how_far_off_it_is():
     [
         ("camera.yow=3", "unknown axis 'camera.yow'; did you mean 'camera.yaw'"),
         ("camera=3", "unknown axis 'camera'"),
-        ("camera.yaw=9", "camera.yaw=9 is out of range: levels are whole numbers from 0 (neutral) to 8 (16 deg)"),
+        (
+            "camera.yaw=9",
+            "camera.yaw=9 is out of range: levels are whole numbers from -8 (-16 deg) over 0 (neutral) to 8 (16 deg)",
+        ),
         ("camera.yaw=99", "camera.yaw=99 is out of range"),
-        ("camera.yaw=-1", "cannot read 'camera.yaw=-1' in 'camera.yaw=-1': write AXIS=LEVEL"),
+        ("camera.yaw=-9", "camera.yaw=-9 is out of range"),
+        ("light.shadow=9", "light.shadow=9 is out of range: levels are whole numbers from 0 (neutral) to 8 (0.8 of"),
+        ("light.shadow=-1", "light.shadow=-1 is out of range"),
+        ("camera.yaw=--1", "cannot read 'camera.yaw=--1' in 'camera.yaw=--1': write AXIS=LEVEL"),
         ("camera.yaw=2.5", "cannot read 'camera.yaw=2.5'"),
         ("camera.yaw", "cannot read 'camera.yaw'"),
         ("camera.yaw=1,,", "cannot read ''"),

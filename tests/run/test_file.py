@@ -169,3 +169,31 @@ def test_resuming_cuts_off_a_half_written_line_and_nothing_else(tmp_path_factory
     assert whole.startswith(kept)
     assert kept.endswith(b"\n")
     assert len(whole) - cut - len(kept) < len(whole.splitlines(keepends=True)[kept.count(b"\n")]) if cut else True
+
+
+def test_time_that_was_spent_adds_up_also_for_what_was_run_twice(tmp_path):
+    lines = [
+        {**episode(index).to_record(), "seconds": 1.5, "timings": {"act": 0.25, "step": 0.5}} for index in (0, 0, 1)
+    ]
+    assert read_run(write(tmp_path, *lines)).spent == {"episode": 4.5, "act": 0.75, "step": 1.5}
+
+
+def test_where_a_hunt_began_is_no_line_of_another_room(tmp_path):
+    from pytest_vla.run.hunts import HuntStart
+
+    start = HuntStart("dice", "push", "L1", batch=3, known=("camera.yaw=2",))
+    run = read_run(write(tmp_path, start))
+    assert run.hunt_starts == (start,)
+    assert run.lines == ()
+
+
+@pytest.mark.parametrize(("options", "known"), [({"seed": 3}, {"seed": 3}), ([1], {}), (None, {}), ("a", {})])
+def test_options_are_a_table_or_unknown(tmp_path, options, known):
+    assert read_run(write(tmp_path, first={**FIRST, "options": options})).options == known
+
+
+def test_only_verdicts_before_the_last_episode_were_looks(tmp_path):
+    verdict = {"type": "verdict"}
+    lines = [verdict, episode(0), verdict, verdict, episode(1), verdict]
+    assert read_run(write(tmp_path / "a", *lines)).looks == 3
+    assert read_run(write(tmp_path / "b", episode(0), verdict)).looks == 0

@@ -1,5 +1,7 @@
 """Several run files as one: nothing is lost, and nothing is laundered."""
 
+import json
+
 import pytest
 from made_up_runs import FIRST, episode, plan, write
 
@@ -111,3 +113,20 @@ def test_two_policies_are_refused(tmp_path, change):
     with pytest.raises(RunFileError, match="different policies"):
         merge_runs(runs, tmp_path / "all.jsonl")
     assert not (tmp_path / "all.jsonl").exists()
+
+
+@pytest.mark.parametrize("reason", ["timeout", "policy_error"])
+def test_the_policy_s_own_error_stays_before_what_replaces_it(merged, reason):
+    run = merged([plan(1), episode(0, "error", reason)], [plan(1), episode(0)])
+    kept = [json.loads(line) for line in run.path.read_text().splitlines() if '"type": "episode"' in line]
+    assert [line["reason"] for line in kept] == [reason, None]
+
+
+def test_an_error_that_nothing_replaces_is_there_once(merged):
+    run = merged([plan(2), episode(0, "error", "timeout")], [plan(2), episode(1)])
+    assert run.path.read_text().count('"type": "episode"') == 2
+
+
+def test_the_machine_s_error_is_gone(merged):
+    run = merged([plan(1), episode(0, "error", "env_error")], [plan(1), episode(0)])
+    assert run.path.read_text().count('"type": "episode"') == 1

@@ -2,11 +2,13 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_vla.episode import EpisodeKey, Result
-from pytest_vla.run import Record, Table, Why, control_pairs, pair
+from pytest_vla.run import Partners, Record, Table, Why, control_pairs, pair
+from pytest_vla.run.table import SCENE_LETTERS, TableBuilder, scene_letter
 
 REASON = {"solved": None, "unsolved": "step_limit", "error": "env_error"}
 
@@ -119,3 +121,36 @@ def test_perturbed_episodes_pair_with_the_same_ones_unperturbed():
     pairs = control_pairs(table, "camera.yaw=3")
     assert (len(pairs), pairs.lost, pairs.gained) == (2, 1, 0)
     assert pairs.why() == {Why.ERROR: 1, Why.ONLY_NEW: 1, Why.ONLY_OLD: 1}
+
+
+def snapshot(records, letters):
+    """A table that knows of each scene one letter only, as a snapshot's does."""
+    builder = TableBuilder()
+    for place, (each, letter) in enumerate(zip(records, letters, strict=True)):
+        builder.add(each, place, letter)
+    return builder.table()
+
+
+@pytest.mark.parametrize(
+    ("scene", "letter", "why"),
+    [
+        ("a", scene_letter("a"), None),
+        ("a", "v" if scene_letter("a") != "v" else "0", Why.SCENE),
+        ("", scene_letter("a"), Why.SCENE),
+        ("a", "", Why.SCENE),
+        ("", "", None),
+    ],
+)
+def test_where_only_a_letter_is_known_of_a_scene_it_decides(scene, letter, why):
+    mine, old = record(scene=scene), snapshot([record(scene="")], [letter])
+    pairs = pair(Table.of([mine]), old)
+    assert pairs.why_new(0) == why
+    assert Partners(old).why(mine, 0) == why
+    assert pair(old, Table.of([mine])).why_new(0) == why
+
+
+def test_a_scene_s_letter_is_one_of_its_digest():
+    assert scene_letter("") == ""
+    found = {scene_letter(str(number)) for number in range(2000)}
+    assert found == set(SCENE_LETTERS)
+    assert scene_letter("a") == scene_letter("a")

@@ -129,3 +129,22 @@ def test_a_rate_is_never_without_its_interval_and_number(solved, measured, text)
     rate, bounds, n, errors = Tally(solved, measured, 3).texts()
     assert (rate, n, errors) == (text, str(measured), "3")
     assert (bounds == "-") == (measured == 0)
+
+
+def test_tallies_of_two_parts_are_that_of_both():
+    assert Tally(1, 3, 2) + Tally(4, 9, 5) == Tally(5, 12, 7)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "faulted"),
+    [
+        (("error", "timeout"), ("solved", None), True),
+        (("error", "policy_error"), ("solved", None), True),
+        (("error", "env_error"), ("solved", None), False),
+        (("solved", None), ("error", "timeout"), False),  # it is the error that counts then
+    ],
+)
+def test_the_policy_s_own_error_is_remembered_when_the_episode_is_run_again(first, then, faulted):
+    key = EpisodeKey("x", "a", "seen", 0)
+    table = Table.of([Record(Result(key, *first)), Record(Result(key, *then))])
+    assert table.faulted.tolist() == [faulted]

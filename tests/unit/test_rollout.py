@@ -147,6 +147,25 @@ def test_an_inner_deadline_does_not_cancel_the_outer_one():
         nested()
 
 
+def test_a_sign_of_life_begins_the_deadline_anew():
+    with deadline(0.2) as alive:
+        for _ in range(5):
+            time.sleep(0.08)
+            alive()
+
+
+def test_steps_limit_an_episode_and_the_clock_does_not():
+    class Slow(vla.Policy):
+        def act(self, observations, states):
+            time.sleep(0.08)
+            return [np.zeros(1, np.float32)]
+
+    suite = vla.register(Scripted())
+    result = vla.rollout(Slow(), ScriptedEnv([NO] * 5), suite.episode("t", "p", 0), timeout=0.2)
+    assert (result.outcome, result.reason) == ("unsolved", "step_limit")
+    assert result.seconds > 0.2
+
+
 def test_zero_means_no_deadline():
     with deadline(0):
         time.sleep(0.01)

@@ -54,7 +54,7 @@ def parse_levels(perturbation: str) -> dict[str, int]:
     levels = {}
     for part in perturbation.split(","):
         axis, _, level = part.partition("=")
-        if axis.strip() and level.strip().isdecimal():
+        if axis.strip() and level.strip().removeprefix("-").isdecimal():
             levels[axis.strip()] = int(level)
     return levels
 
