@@ -43,7 +43,9 @@ ARCHETYPES = {
 
 
 def typed(folder: Path, *words: str) -> None:
-    subprocess.run([sys.executable, "-m", "pytest_vla.cli", *words], cwd=folder, check=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-m", "pytest_vla.cli", *words], cwd=folder, capture_output=True, text=True)
+    if done.returncode not in (0, 1):  # 1: an episode was not solved, and there is no demonstration of it
+        raise SystemExit(f"{' '.join(words)} failed:\n{done.stdout}{done.stderr}")
 
 
 def helpful(select: Select, asked: Demo, pool: Sequence[Demo], shown: int) -> list[bool]:

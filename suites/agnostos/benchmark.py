@@ -103,6 +103,14 @@ class AgnostosSuite(TaskSuite):
 
         return (DeltaOracle if self.mode == "delta" else KeyframeOracle)(own(env, HandEnv))
 
+    def features(self, env: gymnasium.Env[Any, Any]) -> Mapping[str, str | float]:
+        from pytest_vla.kit.hand_env import HandEnv
+
+        from .features import features
+
+        mine = own(env, HandEnv)
+        return features(mine.instance, mine.variation)
+
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
         """Stay at home with the hand open."""
         import numpy as np
