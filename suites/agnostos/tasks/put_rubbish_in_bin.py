@@ -26,6 +26,7 @@ def put_rubbish_in_bin(draw: Draw) -> Instance:
     draw.add(Thing("bin", bin_place, cup(0.09, BIN_M, (0.30, 0.33, 0.36), flare_m=0.02), radius_m=0.12))
     draw.add(Zone("bin floor", (0.07, 0.03), bin_place @ at(z=0.035), "cylinder"))
     ours, *others = (root @ at(-0.12, y, 0.0) for y in draw.some((-0.13, 0.0, 0.13), 3))
+    draw.within_reach(bin_place, ours, *others)
     crumples = [
         Piece(
             "box",
