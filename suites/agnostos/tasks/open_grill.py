@@ -46,11 +46,13 @@ def open_grill(draw: Draw) -> Instance:
     hinge = at(x / 2, 0, rim + 0.002)
     draw.add(lid("lid", "grill", hinge, cover, OPEN_RAD))
 
+    grip = Pose(GRIP, aim(0, SLOPE_RAD, math.pi / 2))
+    first, *more = (opened(root @ hinge, OPEN_RAD * step / STEPS) @ grip for step in range(STEPS + 1))
+    draw.within_reach(back(first, 0.08))
+
     def plan(look: Look) -> Iterator[Keyframe]:
-        grip = Pose(GRIP, aim(0, SLOPE_RAD, math.pi / 2))
-        grips = [opened(root @ hinge, OPEN_RAD * step / STEPS) @ grip for step in range(STEPS + 1)]
-        yield Keyframe(back(grips[0], 0.08), OPEN)
-        for pose in grips:
+        yield Keyframe(back(first, 0.08), OPEN)
+        for pose in (first, *more):
             yield Keyframe(pose, CLOSED)
 
     return Instance(draw.parts, "open the grill", JointMoved("lid", LEAST_RAD, 1), plan)
