@@ -301,6 +301,13 @@ def keyframe_space() -> spaces.Box:
     return spaces.Box(low, np.array([*HIGH_M, 1, 1, 1, 1, 1, 1], np.float32), dtype=np.float32)
 
 
+def reachable_part(place: Action) -> Action:
+    """A place of the workspace, moved to the same share of the part of it that the arm reaches with ease."""
+    low, high = np.array(LOW_M), np.array(HIGH_M)
+    near, far = np.array([0.05, -0.30, TABLE_M]), np.array([0.40, 0.30, TABLE_M + 0.40])
+    return (near + (place - low) / (high - low) * (far - near)).astype(np.float32)
+
+
 def keyframe_of(action: Action) -> tuple[Pose, float, bool]:
     """What an action asks for, counted from the table; raises Unreachable."""
     values = np.asarray(action, dtype=np.float64)
@@ -317,9 +324,13 @@ def keyframe_of(action: Action) -> tuple[Pose, float, bool]:
 
 
 def action_of(pose: Pose, opening: float, free: bool = True) -> Action:
-    """The action that goes to a pose, which is counted from the table."""
+    """The action that goes to a pose, which is counted from the table.
+
+    Of the two quaternions of a rotation it has the one whose largest number is positive.
+    """
     x, y, z = pose.position
-    return np.array([x, y, z + TABLE_M, *pose.rotation, opening, free], np.float32)
+    sign = math.copysign(1.0, max(pose.rotation, key=abs))
+    return np.array([x, y, z + TABLE_M, *(sign * value for value in pose.rotation), opening, free], np.float32)
 
 
 @dataclass

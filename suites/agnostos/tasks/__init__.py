@@ -27,6 +27,7 @@ NAMES = (
     "stack_cups",
     "put_toilet_roll_on_stand",
     "put_knife_on_chopping_board",
+    "close_fridge",
     "close_microwave",
     "close_laptop_lid",
     "phone_on_base",

@@ -8,7 +8,7 @@ from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, back, grasp, shifted, up
 from pytest_vla.kit.mechanisms import CHEST_TOP_M, chest
-from pytest_vla.kit.predicates import In
+from pytest_vla.kit.predicates import In, NoneHeld, all_of
 from pytest_vla.kit.solids import box
 from pytest_vla.kit.things import Zone, loose
 from pytest_vla.sim.pose import at
@@ -43,4 +43,6 @@ def put_item_in_drawer(draw: Draw) -> Instance:
         yield Keyframe(down(x, y, CHEST_TOP_M + 0.10, root.yaw), CLOSED)
         yield Keyframe(down(x, y, height, root.yaw), OPEN)
 
-    return Instance(draw.parts, f"put the item in the {level} drawer", In("item", "inside"), plan)
+    there = In("item", "inside")
+    done = all_of(there, NoneHeld()) if draw.strict else there
+    return Instance(draw.parts, f"put the item in the {level} drawer", done, plan)

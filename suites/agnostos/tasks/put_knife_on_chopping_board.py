@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pytest_vla.kit.hand import aim
 from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, grasp, held_at, up
-from pytest_vla.kit.predicates import In, NoneHeld, ordered
+from pytest_vla.kit.predicates import In, NoneHeld, all_of, ordered
 from pytest_vla.kit.solids import box, open_box
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Pose, Vector, at, turn
@@ -43,5 +43,5 @@ def put_knife_on_chopping_board(draw: Draw) -> Instance:
         yield Keyframe(goal, OPEN)
         yield Keyframe(up(goal, 0.10), OPEN)
 
-    done = ordered(In("knife", "slab"), NoneHeld())
+    done = (all_of if draw.strict else ordered)(In("knife", "slab"), NoneHeld())
     return Instance(draw.parts, "put the knife on the chopping board", done, plan)

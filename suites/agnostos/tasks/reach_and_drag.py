@@ -26,7 +26,8 @@ def reach_and_drag(draw: Draw) -> Instance:
     sides = [root @ at(yaw=angle) for angle in draw.some([n * math.pi / 2 for n in range(4)], 4)]
     for name, side in zip(colours, sides, strict=True):
         draw.add(Thing(f"square {name}", side @ at(AWAY_M), shown(box((0.13, 0.13, 0.001), rgb=COLOURS[name]))))
-    draw.add(Zone("target", (0.05, 0.05, 0.005), sides[0] @ at(AWAY_M, 0, 0.005)))
+    half = 0.02 if draw.strict else 0.05
+    draw.add(Zone("target", (half, half, 0.005), sides[0] @ at(AWAY_M, 0, 0.005)))
     cube = box((CUBE_M, CUBE_M, CUBE_M), (0, 0, CUBE_M / 2), (0.80, 0.62, 0.40))
     draw.add(Thing("cube", root, (cube,), 0.3, free=True, friction=0.4))
     rod = [box((STICK_M, 0.0128, 0.0128), (0, 0, 0.0064), (0.45, 0.25, 0.12))]

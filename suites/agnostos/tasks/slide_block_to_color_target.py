@@ -30,7 +30,8 @@ def slide_block_to_color_target(draw: Draw) -> Instance:
     for name, side in sides.items():
         draw.add(Thing(f"square {name}", side @ at(AWAY_M), shown(box((0.10, 0.10, 0.001), rgb=SQUARES[name]))))
     colour = list(SQUARES)[draw.variation]
-    draw.add(Zone("target", (0.05, 0.05, 0.05), sides[colour] @ at(AWAY_M, 0, 0.05)))
+    half = 0.02 if draw.strict else 0.05
+    draw.add(Zone("target", (half, half, 0.05), sides[colour] @ at(AWAY_M, 0, 0.05)))
     block = box((SIDE_M, SIDE_M, SIDE_M), (0, 0, SIDE_M / 2), (0.75, 0.20, 0.18))
     draw.add(Thing("block", root, (block,), 0.1, free=True, friction=0.4, movable=True))
 
@@ -38,7 +39,7 @@ def slide_block_to_color_target(draw: Draw) -> Instance:
         goal = (sides[colour] @ at(AWAY_M)).position
         x, y, _ = look().pose("block").position
         way = math.atan2(goal[1] - y, goal[0] - x)
-        for along, height in ((-0.07, 0.12), (-0.07, LOW_M), (AWAY_M - 0.03, LOW_M)):
+        for along, height in ((-0.07, 0.12), (-0.07, LOW_M), (AWAY_M - 0.02, LOW_M)):
             yield Keyframe(down(x + along * math.cos(way), y + along * math.sin(way), height, _quarter(way)), CLOSED)
 
     return Instance(draw.parts, f"slide the block to {colour} target", In("block", "target"), plan)
