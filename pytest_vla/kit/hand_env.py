@@ -312,7 +312,7 @@ def reachable_part(place: Action) -> Action:
     """A place of the workspace, moved to the same share of the part of it that the arm reaches with ease."""
     low, high = np.array(LOW_M), np.array(HIGH_M)
     near, far = np.array([0.05, -0.30, TABLE_M]), np.array([0.40, 0.30, TABLE_M + 0.40])
-    return (near + (place - low) / (high - low) * (far - near)).astype(np.float32)
+    return np.asarray(near + (place - low) / (high - low) * (far - near), np.float32)
 
 
 def keyframe_of(action: Action) -> tuple[Pose, float, bool]:

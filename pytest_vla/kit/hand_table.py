@@ -237,6 +237,11 @@ class HandTable:
         number = self._zone(zone)
         return min(max(self._bounds_gap(geom, number), TOUCH_M) for geom in self._geoms[thing])
 
+    def tip_distance(self, zone: str) -> float:
+        data, number = self.world.data, self._zone(zone)
+        away = np.subtract(self.hand.position, data.geom_xpos[number]) @ data.geom_xmat[number].reshape(3, 3)
+        return float(np.abs(away).max())
+
     def _zone(self, label: str) -> int:
         number = self._zones.get(label)
         if number is None:

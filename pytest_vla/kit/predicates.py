@@ -32,6 +32,10 @@ class State(Protocol):
         """About how far a thing is from a zone (m); 0 where it reaches into it."""
         ...
 
+    def tip_distance(self, zone: str) -> float:
+        """How far the hand's tip is from a zone's middle, along the axis of the zone on which it is farthest (m)."""
+        ...
+
     def moved(self, joint: str) -> float:
         """How far a joint has gone since the episode began (m or rad)."""
         ...
@@ -100,6 +104,23 @@ class JointMoved:
     def _way(self, state: State) -> float:
         way = state.moved(self.joint)
         return self.towards * way if self.towards else abs(way)
+
+    def parts(self) -> Sequence[Predicate]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class TipNear:
+    """The hand's tip is over a zone's middle: it is the fingers that press, not whatever the arm brushes against."""
+
+    zone: str
+    within_m: float
+
+    def holds(self, state: State, memory: Memory) -> bool:
+        return state.tip_distance(self.zone) <= self.within_m
+
+    def gap(self, state: State) -> float:
+        return max(state.tip_distance(self.zone) - self.within_m, 0.0)
 
     def parts(self) -> Sequence[Predicate]:
         return ()

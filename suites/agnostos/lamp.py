@@ -10,9 +10,9 @@ from pytest_vla.kit.hand_env import Draw, Instance
 from pytest_vla.kit.hand_table import HandTable
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look
 from pytest_vla.kit.mechanisms import button, button_top
-from pytest_vla.kit.predicates import JointMoved, Trigger
+from pytest_vla.kit.predicates import JointMoved, TipNear, Trigger, all_of
 from pytest_vla.kit.solids import ball, cylinder, ring, rod, shown
-from pytest_vla.kit.things import Joint, Thing
+from pytest_vla.kit.things import Joint, Thing, Zone
 from pytest_vla.sim.pose import Vector, at
 
 BRIGHT: Vector = (1.0, 0.95, 0.55)
@@ -20,7 +20,7 @@ DULL: Vector = (0.22, 0.22, 0.24)
 BRASS: Vector = (0.62, 0.50, 0.28)
 SWITCH_M: Vector = (0.05, 0.05, 0.02)
 AWAY_M = 3.0  # above all cameras: where the bright bulb is while the dull one shows
-FAITHFUL_M, STRICT_M = 0.003, 0.005
+FAITHFUL_M, STRICT_M, FINGER_M = 0.003, 0.005, 0.015
 
 
 def lamp(draw: Draw, words: str, *, lit: bool) -> Instance:
@@ -47,5 +47,7 @@ def lamp(draw: Draw, words: str, *, lit: bool) -> Instance:
         yield Keyframe(down(x, y, top + 0.08), CLOSED)
         yield Keyframe(down(x, y, top - 0.004), CLOSED)
 
-    pressed = JointMoved("button", STRICT_M if draw.strict else FAITHFUL_M, 1)
+    draw.add(Zone("switch", (FINGER_M, FINGER_M, FINGER_M), at(z=top), on="button.base"))
+    by_finger = all_of(JointMoved("button", STRICT_M, 1), TipNear("switch", FINGER_M))
+    pressed = by_finger if draw.strict else JointMoved("button", FAITHFUL_M, 1)
     return Instance(draw.parts, words, pressed, plan, trigger=Trigger(pressed, switch, pressed))

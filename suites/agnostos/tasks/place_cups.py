@@ -44,7 +44,7 @@ def place_cups(draw: Draw) -> Instance:
     for number, spoke in enumerate(spokes[:3]):
         draw.add(Zone(f"spoke_{number}", (0.007, SPOKE_M / 2), spoke @ along, "cylinder", on="tree"))
     draw.add(Thing("hung", root @ hanging(3, 0.04), mug((0.9, 0.9, 0.9))))
-    places = [root @ at(-0.20, y, 0, draw.yaw()) for y in (-0.17, 0.0, 0.17)]
+    places = [root @ at(x, y, 0, draw.yaw()) for x, y in ((-0.19, -0.18), (-0.23, 0.0), (-0.19, 0.18))]
     grip = down(-0.036, 0, MUG_M - 0.012, math.pi / 2)
     colours: list[Vector] = [(0.8, 0.2, 0.2), (0.2, 0.4, 0.8), (0.9, 0.7, 0.2)]
     mugs = [draw.add(loose(f"mug_{n}", p, mug(colours[n]), grip, kg=0.05)) for n, p in enumerate(places)]

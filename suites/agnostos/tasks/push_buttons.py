@@ -8,13 +8,15 @@ from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look
 from pytest_vla.kit.mechanisms import button, button_top
-from pytest_vla.kit.predicates import JointMoved, ordered
+from pytest_vla.kit.predicates import JointMoved, TipNear, all_of, ordered
+from pytest_vla.kit.things import Zone
 from pytest_vla.sim.pose import at
 
 from ..colours import COLOURS, NAMES
 
 BUTTON_COLOURS = [name for name in NAMES if name not in ("red", "lime")]
 FAITHFUL_M, STRICT_M = 0.001, 0.005
+HALF_M = (0.015, 0.015, 0.015)
 
 
 @task("seen", variations=50)
@@ -36,7 +38,11 @@ def push_buttons(draw: Draw) -> Instance:
             yield Keyframe(down(x, y, button_top() - 0.004), CLOSED)
             yield Keyframe(down(x, y, button_top() + 0.08), CLOSED)
 
-    least = STRICT_M if draw.strict else FAITHFUL_M
+    zones = [draw.add(Zone(f"over_{n}", HALF_M, at(z=button_top()), on=f"button_{n}.base")) for n in range(count)]
     words = ", then ".join(f"push the {name} button" for name in colours[:count])
-    pushed = (JointMoved(f"button_{number}", least, 1) for number in range(count))
+    pushed = [JointMoved(f"button_{number}", FAITHFUL_M, 1) for number in range(count)]
+    if draw.strict:
+        down_far = (JointMoved(f"button_{number}", STRICT_M, 1) for number in range(count))
+        near = (TipNear(zone.label, HALF_M[0]) for zone in zones)
+        return Instance(draw.parts, words, ordered(*(all_of(*both) for both in zip(down_far, near, strict=True))), plan)
     return Instance(draw.parts, words, ordered(*pushed), plan)
