@@ -26,7 +26,7 @@ SLOPE_RAD = math.radians(25)
 @task("unseen_level1")
 def open_grill(draw: Draw) -> Instance:
     """A grill on four legs, its lid shut."""
-    root = draw.root(90, x=(0.38, 0.44), y=(-0.08, 0.08))
+    root = draw.root(90, x=(0.36, 0.42), y=(-0.05, 0.05))
     x, y, rim = DEEP_M, WIDE_M, LEGS_M + PAN_M
     corners = [(sx * 0.09, sy * 0.14) for sx in (-1, 1) for sy in (-1, 1)]
     legs = [rod(0.008, (cx * 1.1, cy * 1.1, 0.008), (cx, cy, LEGS_M), STEEL) for cx, cy in corners]
@@ -46,11 +46,13 @@ def open_grill(draw: Draw) -> Instance:
     hinge = at(x / 2, 0, rim + 0.002)
     draw.add(lid("lid", "grill", hinge, cover, OPEN_RAD))
 
+    grip = Pose(GRIP, aim(0, SLOPE_RAD, math.pi / 2))
+    first, *more = (opened(root @ hinge, OPEN_RAD * step / STEPS) @ grip for step in range(STEPS + 1))
+    draw.within_reach(back(first, 0.08))
+
     def plan(look: Look) -> Iterator[Keyframe]:
-        grip = Pose(GRIP, aim(0, SLOPE_RAD, math.pi / 2))
-        grips = [opened(root @ hinge, OPEN_RAD * step / STEPS) @ grip for step in range(STEPS + 1)]
-        yield Keyframe(back(grips[0], 0.08), OPEN)
-        for pose in grips:
+        yield Keyframe(back(first, 0.08), OPEN)
+        for pose in (first, *more):
             yield Keyframe(pose, CLOSED)
 
     return Instance(draw.parts, "open the grill", JointMoved("lid", LEAST_RAD, 1), plan)
