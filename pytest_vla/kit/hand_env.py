@@ -307,13 +307,6 @@ def keyframe_space() -> spaces.Box:
     return spaces.Box(low, np.array([*HIGH_M, 1, 1, 1, 1, 1, 1], np.float32), dtype=np.float32)
 
 
-def reachable_part(place: Action) -> Action:
-    """A place of the workspace, moved to the same share of the part of it that the arm reaches with ease."""
-    low, high = np.array(LOW_M), np.array(HIGH_M)
-    near, far = np.array([0.05, -0.30, TABLE_M]), np.array([0.40, 0.30, TABLE_M + 0.40])
-    return np.asarray(near + (place - low) / (high - low) * (far - near), np.float32)
-
-
 def keyframe_from_euler(numbers: Any) -> Action:
     """The keyframe of x, y, z, Euler angles about the room's x, y and z in turn (rad) and the gripper."""
     from scipy.spatial.transform import Rotation
