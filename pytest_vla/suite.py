@@ -58,6 +58,7 @@ class Suite(ABC):
     # What a policy may rely on, as data; compared with the policy's spec before the first episode.
     cameras: Sequence[str] = ()
     state_keys: Sequence[str] = ()
+    rotations: Sequence[str] = ()  # the ways in which an action may have its rotation, other than the space's own
     #: path of the test file that `pytest --vla-suite=NAME` runs when no path is given
     test_file: Path | None = None
 
@@ -99,6 +100,10 @@ class Suite(ABC):
         from pytest_vla.policies.actions import zero_action
 
         return zero_action(env.action_space)
+
+    def action(self, given: Any, rotation: str) -> Any:
+        """An action of the environment's space, from one that has its rotation in another way (of `rotations`)."""
+        raise SuiteError(f"suite '{self.name}' takes no actions with rotations as {rotation}")
 
     def hold(self, env: gymnasium.Env[Any, Any], last: Any) -> Any:
         """What the robot does in a step that brings no new action; `last` is what it did before, None at the start."""

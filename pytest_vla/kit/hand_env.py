@@ -34,7 +34,7 @@ from pytest_vla.kit.solids import ball, box
 from pytest_vla.kit.task import Task, task_of
 from pytest_vla.kit.things import Part, Thing, Zone, things_of
 from pytest_vla.perturb import COLOURS, scene_edits
-from pytest_vla.policies.base import Policy
+from pytest_vla.policies.base import Policy, PolicyError
 from pytest_vla.sim.mujoco import Scene
 from pytest_vla.sim.pose import Pose, Vector, at
 from pytest_vla.sim.view import View, looking_at
@@ -48,6 +48,7 @@ TABLE_HALF_M = 3.0
 TABLE_PX = 256
 TABLE_COLOUR: Vector = (0.62, 0.57, 0.50)
 PLACES = 200
+STATE_SIZES = {"ee": 8, "euler": 7}
 
 CAMERAS: Mapping[str, View] = {
     "front": looking_at((1.35, 0.0, 0.828), (0.444, 0.0, 0.405), 40.0),
@@ -222,7 +223,9 @@ class HandEnv(TaskEnv):
         self.observation_space = spaces.Dict(
             {
                 "images": spaces.Dict(dict.fromkeys(CAMERA_NAMES, image)),
-                "state": spaces.Dict({"ee": spaces.Box(-np.inf, np.inf, (8,), np.float32)}),
+                "state": spaces.Dict(
+                    {name: spaces.Box(-np.inf, np.inf, (size,), np.float32) for name, size in STATE_SIZES.items()}
+                ),
             }
         )
 
@@ -279,7 +282,10 @@ class HandEnv(TaskEnv):
         return {
             "images": LazyImages(CAMERA_NAMES, lambda name: table.picture(moment, name)),
             "scan": {"things": table.things, "cameras": LazyImages(CAMERA_NAMES, partial(self._scan, moment))},
-            "state": {"ee": action_of(hand, table.finger_opening)[:8]},
+            "state": {
+                "ee": action_of(hand, table.finger_opening)[:8],
+                "euler": euler_state(hand, table.finger_opening),
+            },
             "instruction": self.instruction,
         }
 
@@ -308,11 +314,25 @@ def keyframe_space() -> spaces.Box:
     return spaces.Box(low, np.array([*HIGH_M, 1, 1, 1, 1, 1, 1], np.float32), dtype=np.float32)
 
 
-def reachable_part(place: Action) -> Action:
-    """A place of the workspace, moved to the same share of the part of it that the arm reaches with ease."""
-    low, high = np.array(LOW_M), np.array(HIGH_M)
-    near, far = np.array([0.05, -0.30, TABLE_M]), np.array([0.40, 0.30, TABLE_M + 0.40])
-    return np.asarray(near + (place - low) / (high - low) * (far - near), np.float32)
+def keyframe_from_euler(numbers: Any) -> Action:
+    """The keyframe of x, y, z, Euler angles about the room's x, y and z in turn (rad) and the gripper."""
+    from scipy.spatial.transform import Rotation
+
+    try:
+        x, y, z, *angles, gripper = np.asarray(numbers, np.float64).tolist()
+        quaternion = Rotation.from_euler("xyz", angles).as_quat()
+    except (TypeError, ValueError) as error:
+        raise PolicyError(f"an action with Euler angles has 7 numbers, got {numbers!r}: {error}") from error
+    return np.array([x, y, z, *quaternion, gripper, 1.0], np.float32)
+
+
+def euler_state(hand: Pose, opening: float) -> Action:
+    """The hand as an action with Euler angles would have it."""
+    from scipy.spatial.transform import Rotation
+
+    x, y, z = hand.position
+    angles = Rotation.from_quat(hand.rotation).as_euler("xyz")
+    return np.array([x, y, z + TABLE_M, *angles, opening], np.float32)
 
 
 def keyframe_of(action: Action) -> tuple[Pose, float, bool]:

@@ -27,6 +27,9 @@ class PolicySpec:
     state_keys: tuple[str, ...] = ()
     state: bool = False  # whether all of the state is needed, as one vector, whatever its parts are called
     chunk: int = 1  # actions one answer holds; more than one stand along the first axis
+    rotation: str | None = (
+        None  # how its actions have rotations, where a suite takes several ways; None: the suite's own
+    )
     horizon: int | None = None  # how many actions of a chunk are meant to be executed; None: all
     ensemble: str | None = None  # what overlapping chunks are meant to become: one of ENSEMBLES; None: newest
     prompt: bool = False  # whether the multimodal prompt is needed: drawing and sending it costs
@@ -55,6 +58,7 @@ class PolicySpec:
         if self.suites and suite.name not in self.suites:
             return f"the policy acts in {', '.join(self.suites)}, not in '{suite.name}'"
         for what, wanted, given in (
+            ("rotation", (self.rotation,) if self.rotation else (), suite.rotations),
             ("camera", self.cameras, suite.cameras),
             ("state key", self.state_keys, suite.state_keys),
         ):

@@ -34,12 +34,13 @@ class AgnostosSuite(TaskSuite):
         mode: what carries out an action; tasks, scenes and rules are the same in all.
         rules: `faithful` judges as the original does, quirks included; `strict` asks for what the words say.
         image_px: width and height of the pictures.
+        tasks: other tasks than the 41.
     """
 
     version = "1"
     termination = Termination.ON_SUCCESS
     cameras = ("front", "left_shoulder", "right_shoulder", "overhead", "wrist")
-    state_keys = ("ee",)
+    state_keys = ("ee", "euler")
 
     def __init__(
         self,
@@ -48,18 +49,21 @@ class AgnostosSuite(TaskSuite):
         mode: Mode = "arm",
         rules: Rules = "faithful",
         image_px: int = 256,
+        tasks: Sequence[HandTask] | None = None,
         test_file: Path | None = None,
     ) -> None:
         self.name, self.mode, self.strict, self.image_px = name, mode, rules == "strict", image_px
         self.requires = (MUJOCO, *ARM) if mode == "arm" else (MUJOCO,)
+        self.rotations = () if mode == "delta" else ("euler",)
         self.control_hz = 20.0 if mode == "delta" else 1.0
+        self._tasks = tasks
         self.test_file = test_file or Path(__file__).parent / "test_agnostos.py"
 
     @cached_property
     def templates(self) -> Mapping[str, HandTask]:
         from .tasks import TASKS
 
-        return TASKS
+        return TASKS if self._tasks is None else {task.name: task for task in self._tasks}
 
     def cells(self) -> Sequence[tuple[str, str]]:
         tasks = self.templates.values()
@@ -111,6 +115,12 @@ class AgnostosSuite(TaskSuite):
         mine = own(env, HandEnv)
         return features(mine.instance, mine.variation)
 
+    def action(self, given: Any, rotation: str) -> Any:
+        """A keyframe from x, y, z, Euler angles about the room's x, y and z (rad) and the gripper: seven numbers."""
+        from pytest_vla.kit.hand_env import keyframe_from_euler
+
+        return keyframe_from_euler(given) if rotation in self.rotations else super().action(given, rotation)
+
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
         """Stay at home with the hand open."""
         import numpy as np
@@ -128,15 +138,14 @@ class AgnostosSuite(TaskSuite):
         return action if last is None or self.mode == "delta" else last
 
     def random_action(self, space: gymnasium.Space[Any]) -> Any:
-        """A keyframe that the arm can mostly reach, the hand pointing down: of the whole space nearly none can be."""
+        """A keyframe anywhere in the workspace, the hand pointing down: nearly no four numbers are a rotation."""
         import math
 
         from pytest_vla.kit.hand import aim
-        from pytest_vla.kit.hand_env import reachable_part
 
         action = space.sample()
         if self.mode != "delta":
-            action[:3], action[3:7] = reachable_part(action[:3]), aim(math.pi * float(action[3]))
+            action[3:7] = aim(math.pi * float(action[3]))
         return action
 
     def axes(self) -> Sequence[str]:

@@ -82,5 +82,5 @@ def tile(suite: AgnostosSuite, env: HandEnv, name: str, split: str) -> Image:
 
 if __name__ == "__main__":
     target = Path(sys.argv[1])
-    sheet().quantize(128).save(target, optimize=True)
+    sheet().quantize(256).save(target, optimize=True)
     print(target)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-TESTS = '''
+TESTS = """
 import gymnasium
 import pytest_vla as vla
 
@@ -27,9 +27,9 @@ class Halves(vla.Suite):
 @vla.benchmark(Halves(), episodes=1)
 def test_halves(policy, env, episode):
     assert vla.rollout(policy, env, episode)
-'''
+"""
 
-POLICY = '''
+POLICY = """
 import pytest_vla as vla
 
 class Trained(vla.Policy):
@@ -40,7 +40,7 @@ class Trained(vla.Policy):
 
 def honest(): return Trained("old")
 def leaking(): return Trained("old", "new")
-'''
+"""
 
 
 @pytest.fixture

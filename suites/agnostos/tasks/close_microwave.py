@@ -9,15 +9,15 @@ from pytest_vla.kit.hand import down
 from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look
 from pytest_vla.kit.mechanisms import panel
-from pytest_vla.kit.predicates import JointMoved
+from pytest_vla.kit.predicates import JointMoved, TipNear, all_of
 from pytest_vla.kit.solids import box, open_box, rod
-from pytest_vla.kit.things import Thing
+from pytest_vla.kit.things import Thing, Zone
 from pytest_vla.sim.pose import Vector, at
 
 WHITE: Vector = (0.90, 0.90, 0.90)
 GLASS: Vector = (0.12, 0.13, 0.15)
 SIZE_M: Vector = (0.26, 0.46, 0.26)
-DOOR_M = 0.34
+DOOR_M, NEAR_M = 0.34, 0.08
 OPEN_RAD = math.radians(40)
 MARGIN_RAD = math.radians(1)
 
@@ -40,12 +40,16 @@ def close_microwave(draw: Draw) -> Instance:
         rod(0.008, (-0.03, -DOOR_M + 0.02, 0.06), (-0.03, -DOOR_M + 0.02, 0.20), WHITE),
     )
     hinge, swing = at(front, y / 2), (0.0, math.pi / 2)
-    draw.add(panel("door", "microwave", hinge, pieces, axis=(0, 0, -1), open_rad=swing, start=OPEN_RAD))
+    draw.add(
+        panel("door", "microwave", hinge, pieces, axis=(0, 0, -1), open_rad=swing, start=OPEN_RAD, friction_nm=0.4)
+    )
 
     def plan(look: Look) -> Iterator[Keyframe]:
         for angle, depth in ((OPEN_RAD, 0.10), (OPEN_RAD * 0.4, 0.05), (0.0, 0.0)):
             edge = root @ hinge @ at(yaw=-angle) @ at(-depth - 0.04, -DOOR_M * 0.85)
             yield Keyframe(down(*edge.xy, 0.13, root.yaw), CLOSED)
 
-    least = OPEN_RAD - MARGIN_RAD
-    return Instance(draw.parts, "close microwave", JointMoved("door", least, -1 if draw.strict else 0), plan)
+    draw.add(Zone("edge", (0.02, 0.02, 0.02), at(-0.03, -DOOR_M + 0.04, 0.13), on="door"))
+    shut = all_of(JointMoved("door", OPEN_RAD - MARGIN_RAD, -1), TipNear("edge", NEAR_M))
+    done = shut if draw.strict else JointMoved("door", OPEN_RAD - MARGIN_RAD)
+    return Instance(draw.parts, "close microwave", done, plan)

@@ -124,3 +124,56 @@ def _lines_of_code(path: Path) -> int:
             quiet |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     lines = enumerate(text.splitlines(), 1)
     return sum(number not in quiet and bool(line.split("#")[0].strip()) for number, line in lines)
+
+
+def test_the_42nd_task_of_the_docs_runs_as_it_is_written():
+    import re
+
+    import pytest_vla as vla
+    from pytest_vla.suite import register
+
+    page = Path(__file__).parents[3] / "docs" / "agnostos_task.md"
+    names: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        exec(block, names)
+    suite = register(names["suite"])
+    env = suite.make_env("put_ball_in_bowl")
+    for partition, index in (("unseen_level1", 0), ("unseen_level1", 1), ("variation_7", 0)):
+        assert vla.rollout(suite.oracle(env), env, suite.episode("put_ball_in_bowl", partition, index))
+    env.close()
+
+
+class InEulerAngles:
+    """The oracle, heard by a policy that gives seven numbers."""
+
+    def __init__(self, oracle, **spec):
+        from pytest_vla.policies.base import PolicySpec
+
+        self.oracle, self.spec = oracle, PolicySpec(**spec)
+
+    def reset(self, episode):
+        return self.oracle.reset(episode)
+
+    def act(self, observations, states):
+        from scipy.spatial.transform import Rotation
+
+        keyframes = self.oracle.act(observations, states)
+        return [[*frame[:3], *Rotation.from_quat(frame[3:7]).as_euler("xyz"), frame[7]] for frame in keyframes]
+
+
+def test_a_policy_may_give_euler_angles_where_its_spec_says_so(suite, env):
+    import pytest_vla as vla
+    from pytest_vla.policies.base import PolicySpec
+
+    key = suite.episode("take_lid_off_saucepan", "unseen_level2", 0)
+    assert vla.rollout(InEulerAngles(suite.oracle(env), rotation="euler"), env, key)
+    assert vla.rollout(InEulerAngles(suite.oracle(env)), env, key).reason == "policy_error"
+    assert "rotation" in PolicySpec(rotation="euler").mismatch(get_suite("agnostos_delta"))
+
+
+def test_the_state_in_euler_angles_is_the_published_home(suite, env):
+    observation, _ = env.reset(options={"episode": suite.episode("close_jar", "seen", 0)})
+    x, y, z, *angles, gripper = observation["state"]["euler"]
+    assert (x, y, z) == pytest.approx((0.278, 0.0, 1.472), abs=0.01)
+    assert [abs(angle) for angle in angles] == pytest.approx([np.pi, np.radians(10), np.pi], abs=0.02)
+    assert gripper == pytest.approx(1.0, abs=0.05)
