@@ -46,15 +46,15 @@ class HatesCapitals(GoStraight):
                 for a, o in zip(actions, observations)]
 
 
-@vla.hunt(SeenSuite(), axes="language", task=["near", "far"],
-          partition="calm", episodes=120)
+@vla.hunt(SeenSuite(), axes=["language.case", "language.omit", "robot.action_noise"], task=["near", "far"],
+          partition="calm", episodes=90)
 def test_robust(policy, env, episode, perturbation):
     with open(f"played-{os.environ['ROUND']}", "a") as log:
         log.write(f"{episode}\\n")
     time.sleep(0.01)
     assert vla.rollout(policy, env, episode, perturbation)
 '''
-HUNTS, EPISODES = 2, 120
+HUNTS, EPISODES = 2, 90
 
 
 @pytest.fixture
