@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.perturb import AXES, MAX_LEVEL
+from pytest_vla.perturb import AXES, MAX_LEVEL, Perturbation, perturbed
+from pytest_vla.policies import Policy
 from pytest_vla.policies.actions import check_action
 from pytest_vla.policies.builtin import NoopPolicy, RandomPolicy
 from pytest_vla.rollout import rollout
@@ -23,16 +25,20 @@ def check_suite(suite: Suite, *, tasks: list[str] | None = None) -> None:
     """Raise AssertionError with one sentence for the first clause of the contract that `suite` breaks.
 
     One episode per task (or of the named ones) is reset, stepped with valid actions and run twice, in between others.
+    Every axis that the suite applies itself must change something in one of them at least, at both of its ends.
     """
     register(suite)
     _check_names(suite)
+    without_effect = _ends(suite)
     for task in tasks or suite.tasks():
         partition = next(p for t, p in suite.cells() if t == task)
         env = suite.make_env(task)
         try:
             _check_episode(suite, env, suite.episode(task, partition, 0), suite.episode(task, partition, 1))
+            without_effect = _without_effect(suite, env, suite.episode(task, partition, 0), without_effect)
         finally:
             env.close()
+    assert not without_effect, f"perturbations that change nothing: {', '.join(without_effect)}"
 
 
 def _check_names(suite: Suite) -> None:
@@ -45,6 +51,10 @@ def _check_names(suite: Suite) -> None:
     assert not unknown, f"default_partitions() names {sorted(unknown)}, which no cell has"
     for task in suite.tasks():
         assert suite.step_limit(task) > 0, f"step_limit('{task}') must be positive"
+    axes = list(suite.axes())
+    unknown = set(axes) - set(AXES)
+    assert not unknown, f"axes() names {sorted(unknown)}, which are no axes"
+    assert len(set(axes)) == len(axes), "axes() names an axis twice"
 
 
 def _check_episode(suite: Suite, env: Any, key: EpisodeKey, other: EpisodeKey) -> None:
@@ -70,12 +80,10 @@ def _check_episode(suite: Suite, env: Any, key: EpisodeKey, other: EpisodeKey) -
         assert one.outcome != "error", f"{type(policy).__name__} ended in an error: {one}"
         assert one.digest == two.digest, f"{key} came out differently the second time under {type(policy).__name__}"
         assert one.outcome == two.outcome, f"{key} came out differently the second time under {type(policy).__name__}"
-    try:
-        oracle = suite.oracle(env)
-    except SuiteError:
-        return
-    result = rollout(oracle, env, key)
-    assert result, f"the oracle does not solve its own episode: {result}"
+    oracle = _oracle(suite, env)
+    if oracle is not None:
+        result = rollout(oracle, env, key)
+        assert result, f"the oracle does not solve its own episode: {result}"
 
 
 def _check_features(suite: Suite, env: Any, key: EpisodeKey) -> None:
@@ -84,14 +92,42 @@ def _check_features(suite: Suite, env: Any, key: EpisodeKey) -> None:
     for name, value in features.items():
         right = isinstance(name, str) and type(value) in (str, int, float) and json.loads(json.dumps(value)) == value
         assert right, f"features() must map names to texts or finite numbers, got {name!r}: {value!r}"
-    for name in suite.axes():
-        for level in {AXES[name].lowest, MAX_LEVEL} - {0}:
-            other = replace(key, perturbation=f"{name}={level}")
-            env.reset(seed=key.seed(), options={"episode": other})
-            same = dict(suite.features(env)) == features
-            assert same, f"features() must be those of the scene as drawn, but {other} has others than {key}"
-    env.reset(seed=key.seed(), options={"episode": key})
-    assert dict(suite.features(env)) == features, f"features() of {key} came out differently the second time"
+    axes = [AXES[name] for name in suite.axes()]
+    for levels in ({a.name: MAX_LEVEL for a in axes}, {a.name: a.lowest or MAX_LEVEL for a in axes}, {}):
+        other = replace(key, perturbation=str(Perturbation.of(levels)))
+        env.reset(seed=key.seed(), options={"episode": other})
+        same = dict(suite.features(env)) == features
+        assert same, f"features() must be those of the scene as drawn: {other} has others than {key}"
+
+
+def _without_effect(suite: Suite, env: Any, key: EpisodeKey, perturbations: list[str]) -> list[str]:
+    """Those of the perturbations that change nothing in this episode, not even what becomes of it."""
+    start = _start(suite, env, key)
+    left = [text for text in perturbations if _start(suite, env, replace(key, perturbation=text)) == start]
+    if not left:
+        return []
+    policy = _oracle(suite, env) or RandomPolicy(env.action_space)
+    digest = rollout(policy, env, key).digest
+    return [text for text in left if rollout(policy, env, key, text).digest == digest]
+
+
+def _start(suite: Suite, env: Any, key: EpisodeKey) -> tuple[str, bytes]:
+    """The state an episode starts from, and what a policy gets to see and to read of it."""
+    observation, _ = perturbed(env, suite, key).reset(seed=key.seed(), options={"episode": key})
+    return suite.digest(env), pickle.dumps({**observation, "images": dict(observation["images"])})
+
+
+def _ends(suite: Suite) -> list[str]:
+    """Every axis that the suite applies itself, at both ends of each direction."""
+    axes = [AXES[name] for name in suite.axes() if AXES[name].stage == "scene"]
+    return [f"{axis.name}={level}" for axis in axes for level in axis.levels if abs(level) in (1, MAX_LEVEL)]
+
+
+def _oracle(suite: Suite, env: Any) -> Policy | None:
+    try:
+        return suite.oracle(env)
+    except SuiteError:
+        return None
 
 
 def _check_observation(suite: Suite, observation: Any) -> None:

@@ -142,6 +142,19 @@ def table_axes(looks: Sequence[Mapping[str, Any]] = TABLE_LOOKS) -> dict[str, Ro
     return {"appearance.table_colour": _table_colour, "appearance.table_texture": one_of(*looks)}
 
 
+BACKGROUNDS: Sequence[tuple[str, Vector]] = (
+    ("felt", (0.20, 0.30, 0.48)),
+    ("wood", (0.62, 0.44, 0.28)),
+    ("planks", (0.50, 0.32, 0.20)),
+    ("marble", (0.92, 0.90, 0.86)),
+    ("stripes", (0.75, 0.35, 0.30)),
+    ("checker", (0.40, 0.55, 0.38)),
+    ("speckles", (0.70, 0.66, 0.40)),
+    ("plain", (0.12, 0.12, 0.14)),
+)
+"""Patterns and colours of what is around a table."""
+
+
 def _tint(share: float) -> Vector:
     """A warm light lacks that share of its blue, a cold one (below 0) of its red, and both some green."""
     strong, middle, weak = 1.0, 1 - abs(share) / 3, 1 - abs(share)
@@ -154,6 +167,10 @@ LIGHT_AXES: Mapping[str, Row] = {
     "light.colour": sets("light", colour=_tint),
     "light.shadow": sets("light", shadow=float),
 }
+BACKGROUND_AXES: Mapping[str, Row] = {
+    "appearance.background": one_of(*({"background": look} for look in BACKGROUNDS)),
+}
+ROBOT_AXES: Mapping[str, Row] = {"robot.rate": whole("action_time")}
 OBJECT_AXES: Mapping[str, Row] = {
     "object.scale": whole("scale"),
     "object.mass": whole("mass"),

@@ -17,8 +17,8 @@ from pytest_vla.kit.cameras import edited
 from pytest_vla.kit.edits import IN_PLACE, CameraEdit
 from pytest_vla.kit.gantry import WRIST, Gantry, GantryEnv, GantryPolicy
 from pytest_vla.kit.goals import Judge, TableState
-from pytest_vla.kit.layout import GAP_M, Spot, distance, shift_things
-from pytest_vla.kit.mujoco_table import BODIES, JOINTS, MujocoTable, add_gantry, lights
+from pytest_vla.kit.layout import GAP_M, Spot, Surroundings, distance, shift_things
+from pytest_vla.kit.mujoco_table import BODIES, JOINTS, MujocoTable, add_gantry, add_surroundings, lights
 from pytest_vla.kit.parts import Block, Loose, Part
 from pytest_vla.kit.patterns import PATTERNS, painted
 from pytest_vla.kit.suite import GantrySuite, own
@@ -56,6 +56,13 @@ class Bench:
     image_px: int = 128
     loose: tuple[type[Loose], ...] = (Block,)
     """The kinds of parts that the axes about things act on: their place, size, mass and friction."""
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What is beyond the places of parts and the robot's reach."""
+        low, high = self.gantry.low_m, self.gantry.high_m
+        x, y = (max(-low[axis], high[axis]) + GAP_M for axis in (0, 1))
+        return Surroundings((x, y), TABLE_HALF_M)
 
     def inside(self, spot: Spot) -> bool:
         return self.low[0] <= spot[0] <= self.high[0] and self.low[1] <= spot[1] <= self.high[1]
@@ -121,6 +128,8 @@ class SceneEdits(edits.SceneEdits):
 
     front: CameraEdit = IN_PLACE
     table_texture: str = "plain"
+    background: tuple[str, Vector] | None = None
+    """The pattern and colour of what is around the bench; None: the table goes on."""
     distractors: tuple[Block, ...] = ()
     tip_start_m: Vector | None = None
 
@@ -158,7 +167,9 @@ def scene_axes(bench: Bench) -> dict[str, axes.Row]:
         **axes.table_axes(),
         "layout.objects": objects,
         "layout.distractors": distractors,
+        **axes.BACKGROUND_AXES,
         **axes.OBJECT_AXES,
+        **axes.ROBOT_AXES,
         "robot.start": axes.start("tip_start_m", bench.gantry.start_m),
     }
 
@@ -173,11 +184,12 @@ class BenchTable(MujocoTable):
         scene = Scene(lights(edits.light))
         colour = edits.table_colour or TABLE_COLOUR
         scene.table(TABLE_HALF_M, painted(PATTERNS[edits.table_texture](TABLE_PX), colour))
+        add_surroundings(scene, bench.surroundings, edits.background)
         scene.camera("front", edited(bench.front, edits.front, (0.0, 0.0, 0.0)))
         add_gantry(scene, bench.gantry, WRIST)
         for part in parts:
             part.add_to(scene)
-        self.load(scene, edits.tip_start_m)
+        self.load(scene, edits.tip_start_m, edits.action_time)
         self._parts = repr(parts).encode()
         self._bodies, self._joints = self.world.names("body")[BODIES:], self.world.names("joint")[JOINTS:]
 

@@ -55,3 +55,7 @@ class SceneEdits:
     """Of the things' size; their weight follows `mass` alone."""
     mass: float = 1.0
     friction: float = 1.0
+    action_time: float = 1.0
+    """How long the robot is at an action, as a multiple of what it should be."""
+    pushes_m: Mapping[str, Spot] = field(default_factory=dict)
+    """How far a thing is pushed in the middle of the episode, by label."""

@@ -27,6 +27,7 @@ Action = NDArray[np.float32]
 
 CONTROL_HZ = 10
 RAMP_HZ = 50  # how often the set point moves on within one action
+RAMPS = RAMP_HZ // CONTROL_HZ  # in one action
 CAMERAS = ("front", "wrist")
 HEIGHT, GRIPPER = 2, 3  # where an action, like the pose in an observation, has its z and its gripper
 WRIST = looking_at((0.0, -0.080, 0.125), (0.0, 0.002, 0.0), 62.0)  # what a camera on the carriage sees
@@ -93,12 +94,21 @@ class Gantry:
         step[GRIPPER] = min(max(away[GRIPPER], -most), most)
         return set_point + step
 
-    def ramps(self, set_point: Array, action: Action) -> Iterator[Array]:
-        """The set points of one control period."""
+    def ramps(self, set_point: Array, action: Action, count: int = RAMPS) -> Iterator[Array]:
+        """The set points of one action."""
         target = self.limited(action)
-        for _ in range(RAMP_HZ // CONTROL_HZ):
+        for _ in range(count):
             set_point = self.ramp(set_point, target, 1 / RAMP_HZ)
             yield set_point
+
+
+def ramp_counts(action_time: float) -> Iterator[int]:
+    """How many ramps each action has: whole numbers, on average `action_time` times as many as usual."""
+    due = 0.0
+    while True:
+        due += RAMPS * action_time
+        yield int(due)
+        due -= int(due)
 
 
 def action_of(tip: Sequence[float], opening: float) -> Action:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -27,6 +29,20 @@ class Standing(Protocol):
 Thing = TypeVar("Thing", bound=Standing)
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is around the working area of a table, which is a rectangle about the origin."""
+
+    free_half_m: Spot
+    table_half_m: float
+
+    def strips(self) -> list[tuple[Spot, Spot]]:
+        """Four rectangles with their middles and half sizes: left and right of the area, and the ends."""
+        (x, y), out = self.free_half_m, self.table_half_m
+        sides = [((side * (x + out) / 2, 0.0), ((out - x) / 2, out)) for side in (-1, 1)]
+        return sides + [((0.0, side * (y + out) / 2), (x, (out - y) / 2)) for side in (-1, 1)]
+
+
 def distance(a: Spot, b: Spot) -> float:
     return math.hypot(a[0] - b[0], a[1] - b[1])
 
@@ -43,8 +59,12 @@ def shift_things(
     movable: Callable[[Thing], bool],
     radius_m: Callable[[Thing], float],
     inside: Callable[[Spot], bool],
+    shares: Sequence[float] = (1.0,),
 ) -> dict[str, Spot]:
-    """By label, how far each movable thing goes: the distance, in the first of its drawn directions that is free."""
+    """By label, how far each movable thing goes: the distance, in the first of its drawn directions that is free.
+
+    Where none is, smaller shares of the distance are tried, if there are any.
+    """
     spots = {thing.label: thing.spot for thing in things}
     shifts: dict[str, Spot] = {}
     for thing in things:
@@ -61,8 +81,8 @@ def shift_things(
                 if other.label != thing.label
             )
 
-        for angle in angles:
-            dx, dy = distance_m * math.cos(angle), distance_m * math.sin(angle)
+        for share, angle in product(shares, angles):
+            dx, dy = share * distance_m * math.cos(angle), share * distance_m * math.sin(angle)
             spot = (thing.spot[0] + dx, thing.spot[1] + dy)
             if inside(spot) and clear(spot):
                 spots[thing.label], shifts[thing.label] = spot, (dx, dy)

@@ -6,8 +6,10 @@ import numpy as np
 
 from pytest_vla.kit.cameras import lamp
 from pytest_vla.kit.edits import LightEdit
-from pytest_vla.kit.gantry import BOXES, RAMP_HZ, Action, Array, Gantry
+from pytest_vla.kit.gantry import BOXES, RAMP_HZ, Action, Array, Gantry, ramp_counts
 from pytest_vla.kit.images import Image
+from pytest_vla.kit.layout import Surroundings
+from pytest_vla.kit.patterns import PATTERNS, painted
 from pytest_vla.sim.mujoco import MujocoStage, MujocoWorld, Snapshot
 from pytest_vla.sim.mujoco.scene import PAINT, STEP_S, Lights, Scene
 from pytest_vla.sim.pose import Vector
@@ -20,6 +22,9 @@ FINGER_N_M = 400.0
 AMBIENT, HEAD, LAMP = 0.38, 0.20, 0.50
 JOINTS = 5  # of the robot: x, y, z, left and right finger
 BODIES = 3  # its carriage and fingers
+BACKGROUND_PX = 256
+BACKGROUND_PER_M = 2.0  # repeats of its pattern
+BACKGROUND_M = 0.0001  # half its thickness
 
 
 def add_gantry(scene: Scene, gantry: Gantry, wrist: View) -> None:
@@ -49,6 +54,18 @@ def add_gantry(scene: Scene, gantry: Gantry, wrist: View) -> None:
     motor.forcerange, motor.forcelimited = (-2 * gantry.grip_n, 2 * gantry.grip_n), True
 
 
+def add_surroundings(scene: Scene, free: Surroundings, look: tuple[str, Vector] | None) -> None:
+    """What is around the working area in another look; without one the table goes on."""
+    if look is None:
+        return
+    pattern, colour = look
+    image = painted(PATTERNS[pattern](BACKGROUND_PX), colour)
+    scene.material("background", image, texuniform=True, texrepeat=(BACKGROUND_PER_M,) * 2)
+    for (x, y), (width, depth) in free.strips():
+        size, at = (width, depth, BACKGROUND_M), (x, y, BACKGROUND_M)
+        scene.shape(scene.ground, "box", size, pos=at, material="background", solid=False)
+
+
 def lights(edit: LightEdit) -> Lights:
     """The light of a scene under an edit."""
 
@@ -73,8 +90,9 @@ class MujocoTable:
     def close(self) -> None:
         self.stage.close()
 
-    def load(self, scene: Scene, tip_m: Vector | None = None) -> None:
+    def load(self, scene: Scene, tip_m: Vector | None = None, action_time: float = 1.0) -> None:
         """Start from nothing but the scene, the open gripper at a point, and let everything come to rest."""
+        self._counts = ramp_counts(action_time)
         self._shadows = scene.shadows
         self.world.load(scene.spec, scene.textures)
         start = np.array([*(tip_m or self.gantry.start_m), self.gantry.max_opening_m])
@@ -84,8 +102,8 @@ class MujocoTable:
         self.world.step(SETTLE_STEPS)
 
     def act(self, action: Action) -> None:
-        """Move the set point towards the action's target for one control period, and the physics with it."""
-        for set_point in self.gantry.ramps(self._set_point, action):
+        """Move the set point towards the action's target for as long as an action lasts, and the physics with it."""
+        for set_point in self.gantry.ramps(self._set_point, action, next(self._counts)):
             self._aim(set_point)
             self.world.step(STEPS_PER_RAMP)
 

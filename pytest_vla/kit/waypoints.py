@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.kit.layout import Spot
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pytest_vla.episode import EpisodeKey
 
 THERE_M = 0.0012
+AT_REST_M = 0.0002  # between two actions
+BESIDE_M = 0.02  # what is farther off is held back by something
 PATIENCE = 14  # actions after which a waypoint is given up
 OPEN, CLOSED = 1.0, 0.0
 GRASP_ACTIONS = 3
@@ -29,7 +31,7 @@ class Waypoint:
     least: int = 1
 
     def reached(self, tip: Vector) -> bool:
-        return max(abs(a - b) for a, b in zip(self.tip, tip, strict=True)) <= THERE_M
+        return _apart(self.tip, tip) <= THERE_M
 
 
 @dataclass
@@ -39,6 +41,10 @@ class Route:
     waypoints: Iterator[Waypoint] | None = None
     current: Waypoint | None = None
     spent: int = 0
+    last: Vector | None = None
+    """Where the gripper was an action ago."""
+    off: Vector = (0.0, 0.0, 0.0)
+    """How far beside a waypoint to aim, for a robot that does not go where it is told."""
 
 
 class WaypointPolicy(Policy):
@@ -65,14 +71,17 @@ class WaypointPolicy(Policy):
         return [self._act(route) for route in states]
 
     def _act(self, route: Route) -> Any:
-        now = route.current
-        if now is not None and (route.spent >= PATIENCE or (route.spent >= now.least and now.reached(self.tip()))):
+        now, tip = route.current, self.tip()
+        if now is not None and (route.spent >= PATIENCE or (route.spent >= now.least and now.reached(tip))):
             now = None
         if now is None:
             now = route.current = self._next(route)
             route.spent = 0
+        elif route.spent > now.least and _rests_beside(now, tip, route.last):
+            route.off = _sum(route.off, (a - b for a, b in zip(now.tip, tip, strict=True)))
+        route.last = tip
         route.spent += 1
-        return self.action(now)
+        return self.action(replace(now, tip=_sum(now.tip, route.off)) if any(route.off) else now)
 
     def _next(self, route: Route) -> Waypoint:
         waypoint = next(route.waypoints, None) if route.waypoints else None
@@ -80,6 +89,19 @@ class WaypointPolicy(Policy):
             route.waypoints = self.plan()
             waypoint = next(route.waypoints) if route.waypoints else self.rest
         return waypoint
+
+
+def _rests_beside(waypoint: Waypoint, tip: Vector, before: Vector | None) -> bool:
+    return before is not None and _apart(tip, before) < AT_REST_M and _apart(waypoint.tip, tip) < BESIDE_M
+
+
+def _apart(one: Vector, other: Vector) -> float:
+    return max(abs(a - b) for a, b in zip(one, other, strict=True))
+
+
+def _sum(vector: Vector, added: Iterable[float]) -> Vector:
+    x, y, z = (a + b for a, b in zip(vector, added, strict=True))
+    return x, y, z
 
 
 def carry(

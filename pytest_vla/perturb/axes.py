@@ -55,8 +55,13 @@ _AXES = (
     Axis("appearance.reflectivity", "shinier surfaces", "specular", steps(0.1)),
     # --- layout -----------------------------------------------------------------------------------------------------
     Axis("layout.objects", "things start elsewhere, each in a direction of its own", "m", steps(0.005)),
+    Axis("layout.objects_far", "the same, in steps that go far", "m", steps(0.01875)),
+    Axis("layout.manipulated", "only what is to be moved starts elsewhere", "m", steps(0.005)),
     Axis("layout.distractors", "things that have no part in the task", "more things", steps(1)),
     Axis("layout.distractor_place", "where such a thing stands (one at least)", _OF_EIGHT, _OTHERS, ordered=False),
+    Axis("layout.lookalikes", "things that look much like one that is to be moved", "more things", steps(1)),
+    Axis("layout.receiver", "what takes things up is elsewhere, and the goal with it", "m", steps(0.005)),
+    Axis("layout.disturbance", "a thing is pushed after the episode has begun", "m", steps(0.005)),
     # --- object -----------------------------------------------------------------------------------------------------
     Axis("object.scale", "larger things", "times the size", steps(0.02, 1), signed=True),
     Axis("object.mass", "heavier things", "times the mass", steps(0.25, 1), signed=True, below=steps(-0.0875, 1)),
@@ -71,6 +76,11 @@ _AXES = (
         signed=True,
     ),
     Axis("robot.action_bias", "goes beside", "of the range", steps(0.00125), stage="action", start=actions.bias),
+    Axis(
+        *("robot.rate", "asked less often: an action lasts longer", "times as long", steps(0.125, 1)),
+        signed=True,
+        below=steps(-0.0375, 1),
+    ),
     Axis("robot.delay", "slow to obey", "steps late", steps(0.5), stage="action", start=actions.delay),
     Axis("robot.dropped_actions", "actions are lost", "chance", steps(0.03), stage="action", start=actions.dropped),
     Axis("robot.state_noise", "unsteady joints", "m or rad (sigma)", steps(0.0025), stage="state", start=states.noise),

@@ -96,8 +96,8 @@ class Axis:
 
     # One method per stage, so that each caller gets a filter of the right type.
 
-    def image_filter(self, level: int, rng: Rng) -> ImageFilter:
-        return self._started("image", level, rng)  # type: ignore[no-any-return]
+    def image_filter(self, level: int, rng: Rng, camera: int = 0) -> ImageFilter:
+        return self._started("image", level, rng, camera)  # type: ignore[no-any-return]
 
     def cameras_filter(self, level: int, rng: Rng) -> CamerasFilter:
         return self._started("cameras", level, rng)  # type: ignore[no-any-return]

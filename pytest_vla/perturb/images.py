@@ -1,7 +1,7 @@
 """What can go wrong between the scene and the policy's eyes: filters over the frames of a camera.
 
-Each function makes the filter of one episode. All cameras of an episode get generators with the same seed, so a frame
-that is dropped is dropped everywhere.
+Each function makes the filter of one camera for one episode. All cameras of an episode get generators with the same
+seed, so a frame that is dropped is dropped everywhere; what is to differ between cameras goes by their number.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ PATCH_PLACES = 64
 MOMENTS = 8
 
 
-def brightness(added: float, rng: Rng) -> Filter:
+def brightness(added: float, rng: Rng, camera: int = 0) -> Filter:
     """`added` of the full range on top of every pixel."""
     return lambda image: _bytes(image + 255.0 * added)
 
 
-def contrast(factor: float, rng: Rng) -> Filter:
+def contrast(factor: float, rng: Rng, camera: int = 0) -> Filter:
     """Distances from mid grey times `factor`."""
     return lambda image: _bytes(GREY + (image - GREY) * factor)
 
 
-def colour_balance(shift: float, rng: Rng) -> Filter:
+def colour_balance(shift: float, rng: Rng, camera: int = 0) -> Filter:
     """Red up and blue down by the share `shift`: a camera set to the wrong white."""
     gains = np.array([1 + shift, 1.0, 1 - shift])
     return lambda image: _bytes(image * gains)
 
 
-def noise(sigma: float, rng: Rng) -> Filter:
+def noise(sigma: float, rng: Rng, camera: int = 0) -> Filter:
     """Gaussian noise, new in each frame; `sigma` in grey values."""
     return lambda image: _bytes(image + sigma * rng.standard_normal(image.shape))
 
 
-def blur(sigma_px: float, rng: Rng) -> Filter:
+def blur(sigma_px: float, rng: Rng, camera: int = 0) -> Filter:
     """Out of focus; sigma for an image 256 pixels wide, so that a level looks the same at every size."""
     from scipy.ndimage import gaussian_filter
 
@@ -57,7 +57,7 @@ def blur(sigma_px: float, rng: Rng) -> Filter:
     return apply
 
 
-def motion_blur(length_px: float, rng: Rng) -> Filter:
+def motion_blur(length_px: float, rng: Rng, camera: int = 0) -> Filter:
     """Smeared along one direction, drawn per episode; length for an image 256 pixels wide."""
     angle = rng.uniform(-np.pi / 4, np.pi / 4)
 
@@ -75,12 +75,12 @@ def motion_blur(length_px: float, rng: Rng) -> Filter:
     return apply
 
 
-def zoom(factor: float, rng: Rng) -> Filter:
+def zoom(factor: float, rng: Rng, camera: int = 0) -> Filter:
     """The middle of the frame, enlarged `factor` times to the full size."""
     return lambda image: _resample(image, *(_scaled(n, factor) for n in image.shape[:2]))
 
 
-def glass(sigma_px: float, rng: Rng) -> Filter:
+def glass(sigma_px: float, rng: Rng, camera: int = 0) -> Filter:
     """Seen through frosted glass: every pixel taken from a place nearby, the same places in each frame."""
     offsets: dict[tuple[int, ...], NDArray[np.float64]] = {}
 
@@ -96,7 +96,7 @@ def glass(sigma_px: float, rng: Rng) -> Filter:
     return apply
 
 
-def fog(share: float, rng: Rng) -> Filter:
+def fog(share: float, rng: Rng, camera: int = 0) -> Filter:
     """A light grey veil with soft clouds in it, covering `share` of what is seen."""
     phases = rng.uniform(0, 2 * np.pi, (4, 2))
 
@@ -110,7 +110,7 @@ def fog(share: float, rng: Rng) -> Filter:
     return apply
 
 
-def jpeg(quality: float, rng: Rng) -> Filter:
+def jpeg(quality: float, rng: Rng, camera: int = 0) -> Filter:
     """Compressed and read back at that quality (100 is the best)."""
 
     def apply(image: Image) -> Image:
@@ -123,20 +123,22 @@ def jpeg(quality: float, rng: Rng) -> Filter:
     return lambda image: image if quality >= 100 else apply(image)
 
 
-def patch(share: float, rng: Rng) -> Filter:
+def patch(share: float, rng: Rng, camera: int = 0) -> Filter:
     """A grey square over `share` of the frame's area, at one place for the whole episode: where it hides least.
 
-    Of some places that are drawn for the largest square it takes the one with the least detail in the first frame, so
-    that what the task is about can still be seen; each camera has its own. Smaller squares lie in the middle of it.
+    One camera has it in the left half, the next in the right half, so that cameras which look the same way do not miss
+    the same thing. Of some places there that are drawn for the largest square it takes the one with the least detail in
+    the first frame. Smaller squares lie in the middle of the largest.
     """
-    drawn = rng.uniform(size=(PATCH_PLACES, 2))
+    right = (camera + int(rng.integers(2))) % 2 == 1
+    drawn = np.clip(rng.uniform(-0.25, 1.25, (PATCH_PLACES, 2)), 0, 1)  # many at the edges
     middles: dict[tuple[int, ...], tuple[float, float]] = {}
 
     def apply(image: Image) -> Image:
         if not share:
             return image
         if image.shape not in middles:
-            middles[image.shape] = _plainest(image, drawn)
+            middles[image.shape] = _plainest(image, drawn, right)
         row, column = middles[image.shape]
         tall, wide = _square(image, share)
         top, left = round(row - tall / 2), round(column - wide / 2)
@@ -147,14 +149,15 @@ def patch(share: float, rng: Rng) -> Filter:
     return apply
 
 
-def _plainest(image: Image, drawn: NDArray[np.float64]) -> tuple[float, float]:
-    """The middle of the largest square with the fewest and weakest edges in it, of the drawn ones."""
+def _plainest(image: Image, drawn: NDArray[np.float64], right: bool) -> tuple[float, float]:
+    """The middle of the largest square in that half with the fewest and weakest edges in it, of the drawn ones."""
     height, width = image.shape[:2]
     tall, wide = _square(image, LARGEST_PATCH)
     grey = image.mean(axis=2)
     edges = np.abs(np.diff(grey, axis=0, prepend=grey[:1])) + np.abs(np.diff(grey, axis=1, prepend=grey[:, :1]))
     sums = np.pad(edges.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
-    top, left = np.rint(drawn * (height - tall, width - wide)).astype(int).T
+    top, left = np.rint(drawn * (height - tall, max(width // 2 - wide, 0))).astype(int).T
+    left = width - wide - left if right else left
     inside = sums[top + tall, left + wide] - sums[top, left + wide] - sums[top + tall, left] + sums[top, left]
     best = int(np.argmin(inside))
     return float(top[best] + tall / 2), float(left[best] + wide / 2)
@@ -184,7 +187,7 @@ def camera_loss(lost: float, rng: Rng) -> Callable[[Mapping[str, Image]], Mappin
     return apply
 
 
-def dropped_frames(chance: float, rng: Rng) -> Filter:
+def dropped_frames(chance: float, rng: Rng, camera: int = 0) -> Filter:
     """With that chance a frame does not arrive and the last one is seen again; the first always arrives."""
     last: list[Image] = []
 

@@ -48,7 +48,7 @@ NEGATIONS = (
     "never mind anything else, {0}",
     "do not wait any longer: {0}",
     "this is not a drill: {0}",
-    "do not leave before this is done, and not a moment later: {0}",
+    "do not think of anything else now, there is not the time for it: {0}",
 )
 CASES = ("as is", "lower", "UPPER", "Title", "sWAPPED", "aLtErNaTe", "lasT letteR", "VOWELS", "no spaces")
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from pytest_vla.suite import Suite
 
-ENDS = (1, MAX_LEVEL)
 TILE_PX = 192
 COLUMNS = 4
 TEXT_PX = 14
@@ -35,18 +34,22 @@ def write_sheet(path: Path, suite: Suite, task: str | None, camera: str | None, 
 
 
 def contact_sheet(suite: Suite, task: str, camera: str, index: int) -> Pillow.Image:
-    """Frames of every axis that can be seen, words of every axis of language, and the neutral ones first."""
+    """Frames of every axis that can be seen at once, words of every axis of language, and the neutral ones first."""
     from PIL import Image, ImageDraw
 
     env = suite.make_env(task)
     try:
         neutral = observed(suite, env, task, index, "")
         shown = [AXES[name] for name in suite.axes() if AXES[name].group not in ("language", "robot")]
-        frames = [(axis, [_frame(suite, env, task, index, axis, level, camera) for level in ENDS]) for axis in shown]
+        frames = [
+            (axis, [_frame(suite, env, task, index, axis, level, camera) for level in _ends(axis)]) for axis in shown
+        ]
         words = [(axis, _words(suite, env, task, index, axis)) for axis in _of_language(suite)]
     finally:
         env.close()
-    first = _tile(neutral["images"][camera])
+    seen = np.asarray(neutral["images"][camera])
+    frames = [(axis, ends) for axis, ends in frames if not all(np.array_equal(end, seen) for end in ends)]
+    first = _tile(seen)
     cell = (2 * first.width + GAP_PX, first.height + TEXT_PX + GAP_PX)
     rows = -(-(len(frames) + 1) // COLUMNS)
     size = (COLUMNS * (cell[0] + GAP_PX), rows * cell[1] + (len(words) + 2) * TEXT_PX)
@@ -54,7 +57,7 @@ def contact_sheet(suite: Suite, task: str, camera: str, index: int) -> Pillow.Im
     draw = ImageDraw.Draw(sheet)
     _put(sheet, draw, 0, cell, f"{suite.name}/{task}, neutral", [first])
     for number, (axis, images) in enumerate(frames, start=1):
-        title = f"{axis.name}: {axis.magnitude(ENDS[0])} | {axis.magnitude(ENDS[1])}"
+        title = f"{axis.name}: {' | '.join(axis.magnitude(level) for level in _ends(axis))}"
         _put(sheet, draw, number, cell, title, [_tile(image) for image in images])
     lines = [f"instruction: {neutral['instruction']}", *(f"{axis.name}={MAX_LEVEL}: {text}" for axis, text in words)]
     for number, line in enumerate(lines):
@@ -68,6 +71,11 @@ def observed(suite: Suite, env: Any, task: str, index: int, perturbation: str) -
     episode = suite.episode(task, partition, index, perturbation)
     observation, _ = perturbed(env, suite, episode).reset(seed=episode.seed(), options={"episode": episode})
     return observation  # type: ignore[no-any-return]
+
+
+def _ends(axis: Axis) -> tuple[int, int]:
+    """The two furthest levels of an axis with two directions, else the first and the last."""
+    return (axis.lowest or 1), MAX_LEVEL
 
 
 def _of_language(suite: Suite) -> list[Axis]:

@@ -82,7 +82,10 @@ class PerturbedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def _frame(self, camera: str, image: Any) -> Any:
         if camera not in self._frames:
-            self._frames[camera] = [axis.image_filter(level, self._rng(axis.name)) for axis, level in self._of("image")]
+            number = len(self._frames)
+            self._frames[camera] = [
+                axis.image_filter(level, self._rng(axis.name), number) for axis, level in self._of("image")
+            ]
         return _through(self._frames[camera], image)
 
     def _state(self, name: str, state: Any) -> Any:

@@ -9,8 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_vla.kit.axes import (
+    BACKGROUND_AXES,
     LIGHT_AXES,
     OBJECT_AXES,
+    ROBOT_AXES,
     Rng,
     Row,
     camera_axes,
@@ -19,16 +21,25 @@ from pytest_vla.kit.axes import (
     start,
     table_axes,
 )
-from pytest_vla.kit.layout import distance, far_from
+from pytest_vla.kit.layout import Spot, distance, far_from
 from pytest_vla.perturb import COLOURS, CONTRADICTION
 from pytest_vla.sim.pose import Vector
 
 from .board import CLEARANCE_M, POSITIONS, Position, spot_of
 from .cameras import FRONT
 from .edits import SceneEdits
-from .layout import blocks, extra_stones, shift_stones
+from .layout import (
+    added,
+    blocks,
+    extra_stones,
+    far_places,
+    lookalikes,
+    shift_or_nudge,
+    shifted,
+    still_nearest,
+)
 from .rig import START_M
-from .scene import Colour, Instance, Remove, Stone
+from .scene import Colour, Instance, Remove, Stone, labels_to_move, stone_of
 from .tasks import named
 
 if TYPE_CHECKING:
@@ -81,7 +92,48 @@ def reflectivity(edits: SceneEdits, gloss: float, instance: Instance, rng: Rng) 
 
 
 def stones(edits: SceneEdits, reach_m: float, instance: Instance, rng: Rng) -> SceneEdits:
-    return replace(edits, shifts_m=shift_stones(instance, rng, reach_m))
+    return replace(edits, shifts_m=shift_or_nudge(instance, rng, reach_m))
+
+
+def stones_far(edits: SceneEdits, reach_m: float, instance: Instance, rng: Rng) -> SceneEdits:
+    """As far as they should be, or as near to that as there is room beside the board."""
+    more = shift_or_nudge(shifted(instance, edits.shifts_m), rng, reach_m, places=far_places)
+    return replace(edits, shifts_m=added(edits.shifts_m, more))
+
+
+def stones_to_move(edits: SceneEdits, reach_m: float, instance: Instance, rng: Rng) -> SceneEdits:
+    more = shift_or_nudge(shifted(instance, edits.shifts_m), rng, reach_m, only=labels_to_move(instance))
+    return replace(edits, shifts_m=added(edits.shifts_m, more))
+
+
+def board(edits: SceneEdits, distance_m: float, instance: Instance, rng: Rng) -> SceneEdits:
+    """Nearer or farther, with the stones that lie on it; beside it stones leave no room."""
+    spots = {stone.label: stone.spot for stone in shifted(instance, edits.shifts_m).stones}
+    for side in rng.permutation((-1.0, 1.0)).tolist():
+        moved = (0.0, side * distance_m)
+        if still_nearest(instance, spots, moved):
+            on_it = [stone.label for stone in (*instance.stones, *edits.extra_stones) if not stone.beside]
+            return replace(edits, board_m=moved, shifts_m=added(edits.shifts_m, dict.fromkeys(on_it, moved)))
+    return edits
+
+
+def pushed_stone(edits: SceneEdits, distance_m: float, instance: Instance, rng: Rng) -> SceneEdits:
+    """One that is to be moved, clear of everything that lies there."""
+    now = shifted(instance, edits.shifts_m)
+    label = stone_of(now, now.goals[0]).label
+    there = [*(stone.spot for stone in edits.extra_stones), *(block.spot for block in edits.blocks)]
+
+    def places(start: Spot, rng: Rng, reach_m: float) -> list[Spot]:
+        return [spot for spot in far_places(start, rng, reach_m) if far_from(spot, there, CLEARANCE_M)]
+
+    return replace(edits, pushes_m=shift_or_nudge(now, rng, distance_m, only=[label], places=places))
+
+
+def alike(edits: SceneEdits, count: float, instance: Instance, rng: Rng) -> SceneEdits:
+    stones = (*shifted(instance, edits.shifts_m).stones, *edits.extra_stones)
+    taken = [*(stone.spot for stone in stones), *(block.spot for block in edits.blocks)]
+    more = lookalikes(instance, rng, round(count), taken)
+    return replace(edits, blocks=(*edits.blocks, *more))
 
 
 def more_stones(edits: SceneEdits, count: float, instance: Instance, rng: Rng) -> SceneEdits:
@@ -141,8 +193,15 @@ TABLE: Mapping[str, Row] = {
     "appearance.object_texture": one_of(*({"board_texture": b, "stone_texture": s} for b, s in BOARD_AND_STONES)),
     "appearance.reflectivity": reflectivity,
     "layout.objects": stones,
+    "layout.objects_far": stones_far,
+    "layout.manipulated": stones_to_move,
     "layout.distractors": more_stones,
     "layout.distractor_place": one_block,
+    "layout.lookalikes": alike,
+    "layout.receiver": board,
+    "layout.disturbance": pushed_stone,
+    **BACKGROUND_AXES,
     **OBJECT_AXES,
+    **ROBOT_AXES,
     "robot.start": start("tip_start_m", START_M, (-math.pi, 0)),  # towards the board
 }

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from pytest_vla.kit.layout import Spot, far_from
+from pytest_vla.kit.layout import Spot, Surroundings, far_from
 
 SIZE = 5
 PITCH_M = 0.040
@@ -20,6 +20,7 @@ STONE_HEIGHT_M = 0.008
 STONE_KG = 0.005
 STONE_FRICTION = 0.8
 TABLE_HALF_M = 0.8
+SURROUNDINGS = Surroundings((0.21, 0.16), TABLE_HALF_M)
 BESIDE_X_M = (0.132, 0.182)  # stones that are not on the board lie this far left or right of its centre
 BESIDE_Y_M = (-0.105, 0.125)
 CLEARANCE_M = 0.046  # between centres beside the board: room for the gripper's fingers
@@ -30,10 +31,10 @@ Position = tuple[int, int]  # row, column
 POSITIONS: tuple[Position, ...] = tuple((row, column) for row in range(SIZE) for column in range(SIZE))
 
 
-def spot_of(position: Position) -> Spot:
-    """The intersection's place on the table."""
+def spot_of(position: Position, board_m: Spot = (0.0, 0.0)) -> Spot:
+    """The intersection's place on the table, on a board that is so far from its own place."""
     row, column = position
-    return (column - SIZE // 2) * PITCH_M, (SIZE // 2 - row) * PITCH_M
+    return (column - SIZE // 2) * PITCH_M + board_m[0], (SIZE // 2 - row) * PITCH_M + board_m[1]
 
 
 def neighbours(position: Position) -> list[Position]:
@@ -48,9 +49,9 @@ def on_board(spot: Spot) -> bool:
     return off_board_by(spot) < STONE_RADIUS_M
 
 
-def off_board_by(spot: Spot) -> float:
+def off_board_by(spot: Spot, board_m: Spot = (0.0, 0.0)) -> float:
     """How far a spot is outside the board's edge (negative: inside)."""
-    return max(abs(spot[0]), abs(spot[1])) - BOARD_M / 2
+    return max(abs(spot[0] - board_m[0]), abs(spot[1] - board_m[1])) - BOARD_M / 2
 
 
 def free_spots(rng: np.random.Generator, taken: Iterable[Spot]) -> Iterator[Spot]:

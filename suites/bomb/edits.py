@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pytest_vla.kit import edits
 from pytest_vla.kit.edits import IN_PLACE, CameraEdit
+from pytest_vla.kit.layout import Spot
 from pytest_vla.kit.parts import Block
 from pytest_vla.sim.pose import Vector
 
@@ -30,6 +31,8 @@ class SceneEdits(edits.SceneEdits):
     image: ImageEdit = ImageEdit()
     table_texture: str = "plain"
     """One of `textures.TABLE_TEXTURES`."""
+    background: tuple[str, Vector] | None = None
+    """The pattern and colour of what is around the working area; None: the table goes on."""
     board_colour: Vector | None = None
     board_texture: str = "wood"
     """One of `textures.BOARD_TEXTURES`."""
@@ -39,6 +42,8 @@ class SceneEdits(edits.SceneEdits):
     board_gloss: float = 0.0
     """0 is matt, 1 a varnish that mirrors the lamp."""
     stone_gloss: float = 0.25
+    board_m: Spot = (0.0, 0.0)
+    """How far the board is from its own place. Goals are on it; stones on it are shifted as `shifts_m` says."""
     extra_stones: tuple[Stone, ...] = ()
     blocks: tuple[Block, ...] = ()
     tip_start_m: Vector | None = None

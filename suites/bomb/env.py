@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -9,26 +10,32 @@ import numpy as np
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.kit import gantry
-from pytest_vla.kit.env import Observation
+from pytest_vla.kit.env import Observation, Step
 from pytest_vla.kit.gantry import GantryEnv
 from pytest_vla.kit.images import Image
+from pytest_vla.kit.layout import Spot, distance
 from pytest_vla.perturb import scene_edits
 
 from .axes import TABLE, contradicted
 from .cameras import IMAGE_PX
 from .edits import ImageEdit, SceneEdits
-from .judge import Judge
+from .judge import TOLERANCE_M, Judge
 from .partitions import draw_edits
 from .rig import GANTRY
 from .scene import Instance, Stone, TableState
 from .tasks import TASKS, BombTask
 from .textures import goal_picture
 
+ACTIONS_BEFORE_PUSH = 4
+HAND_UP_M, HAND_AWAY_M = 0.03, 0.04
+
 
 class World(gantry.World, Protocol):
     """A table in some simulator; `reset` forgets the episode before."""
 
     def reset(self, stones: Sequence[Stone], edits: SceneEdits) -> None: ...
+
+    def push(self, label: str, by_m: Spot) -> None: ...
 
 
 class BombEnv(GantryEnv):
@@ -55,9 +62,28 @@ class BombEnv(GantryEnv):
         stones = (*self.instance.stones, *self.edits.extra_stones)
         self.world.reset(stones, self.edits)
         self.state = self.world.state()
-        self.judge = Judge(self.instance, stones, self.state, self.edits.scale)
+        self.judge = Judge(self.instance, stones, self.state, self.edits.scale, self.edits.board_m)
+        self._pushes, self._actions = dict(self.edits.pushes_m), 0
         told = contradicted(self.instance, episode)
         self.instruction, self._prompt = told.instruction, _prompt(told)
+
+    def step(self, action: Any) -> Step:
+        self._actions += 1
+        if self._pushes and self._actions > ACTIONS_BEFORE_PUSH:
+            self._push()
+        return super().step(action)
+
+    def _push(self) -> None:
+        """Push what is due, unless the hand is at it: then a moment later. What was moved already stays where it is."""
+        for label, by_m in list(self._pushes.items()):
+            stone, tip = self.state.stones[label], self.state.tip
+            if tip[2] < HAND_UP_M and distance(stone.spot, tip[:2]) < HAND_AWAY_M + math.hypot(*by_m):
+                continue
+            del self._pushes[label]
+            if distance(stone.spot, self.judge.start.stones[label].spot) < TOLERANCE_M:
+                self.world.push(label, by_m)
+                self.state = self.world.state()
+                self.judge.pushed(label, self.state)
 
     def observe(self) -> Observation:
         observation = super().observe()

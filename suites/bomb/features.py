@@ -5,13 +5,13 @@ from __future__ import annotations
 from pytest_vla.kit.layout import distance
 
 from .board import PITCH_M, STONE_RADIUS_M, off_board_by, spot_of
-from .scene import Goal, Instance, Put, Stone
+from .scene import Goal, Instance, Put, Stone, stone_of
 
 
 def features(instance: Instance) -> dict[str, str | float]:
     """Of the first goal: the stone's colour, side and way to go, and where on the board it is about."""
     goal = instance.goals[0]
-    stone = _stone(instance, goal)
+    stone = stone_of(instance, goal)
     x, y = spot_of(goal.position) if isinstance(goal, Put) else stone.spot
     return {
         "colour": stone.colour,
@@ -21,15 +21,6 @@ def features(instance: Instance) -> dict[str, str | float]:
         "way_m": round(_way_m(goal, stone), 3),
         "stones": float(len(instance.stones)),
     }
-
-
-def _stone(instance: Instance, goal: Goal) -> Stone:
-    """The stone that the goal is about, or of those that would do the nearest."""
-    if goal.label is not None:
-        return next(stone for stone in instance.stones if stone.label == goal.label)
-    assert isinstance(goal, Put)
-    fit = [stone for stone in instance.stones if stone.colour == goal.colour and stone.beside]
-    return min(fit, key=lambda stone: distance(stone.spot, spot_of(goal.position)))
 
 
 def _way_m(goal: Goal, stone: Stone) -> float:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pytest_vla.kit.goals import ALMOST, Verdict, Ways
-from pytest_vla.kit.layout import distance
+from pytest_vla.kit.layout import Spot, distance
 
 from .board import STONE_HEIGHT_M, STONE_RADIUS_M, off_board_by, spot_of
 from .scene import Goal, Instance, Put, Remove, Stone, StoneState, TableState
@@ -19,9 +20,16 @@ LYING_M = 0.75 * STONE_HEIGHT_M  # centre of a stone that lies flat, and on no o
 class Judge:
     """Follows one episode, from the table as it stood at the start."""
 
-    def __init__(self, instance: Instance, stones: Sequence[Stone], start: TableState, scale: float = 1.0) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        stones: Sequence[Stone],
+        start: TableState,
+        scale: float = 1.0,
+        board_m: Spot = (0.0, 0.0),
+    ) -> None:
         self.goals, self.in_order = instance.goals, instance.in_order
-        self.start, self.lying_m = start, LYING_M * scale
+        self.start, self.lying_m, self.board_m = start, LYING_M * scale, board_m
         self.eligible: dict[Goal, tuple[str, ...]] = {goal: _eligible(goal, stones) for goal in self.goals}
         self.made = 0
         self.failure = ""
@@ -38,6 +46,10 @@ class Judge:
             if early is not None and not self.failure:
                 self.failure = f"move {self.goals.index(early) + 1} was made before move {self.made + 1}"
         return Verdict(not self.failure and self._done(state, fulfilled), self.failure)
+
+    def pushed(self, label: str, state: TableState) -> None:
+        """A stone was moved by nobody's fault: what is to stay stays where it is now."""
+        self.start = replace(self.start, stones={**self.start.stones, label: state.stones[label]})
 
     def fulfilled(self, state: TableState) -> dict[Goal, str]:
         """The goals that are met, each with the stone that meets it."""
@@ -60,7 +72,7 @@ class Judge:
     def nearest(self, goal: Goal, state: TableState) -> str:
         """The stone that would meet this goal soonest."""
         labels = self.eligible[goal]
-        return labels[0] if len(labels) == 1 else min(labels, key=lambda label: _gap(goal, state.stones[label]))
+        return labels[0] if len(labels) == 1 else min(labels, key=lambda label: self._gap_of(goal, state, label))
 
     def progress(self, state: TableState) -> float:
         """1 when all is done; below that the mean over goals of how far their stones have come."""
@@ -75,7 +87,14 @@ class Judge:
         return len(fulfilled) == len(self.goals) and is_open(state) and not self.disturbed(state, fulfilled)
 
     def _gap(self, goal: Goal, state: TableState) -> float:
-        return _gap(goal, state.stones[self.nearest(goal, state)])
+        return self._gap_of(goal, state, self.nearest(goal, state))
+
+    def _gap_of(self, goal: Goal, state: TableState, label: str) -> float:
+        """How many metres the stone is short of the goal; none when it is there."""
+        spot = state.stones[label].spot
+        if isinstance(goal, Remove):
+            return STONE_RADIUS_M - off_board_by(spot, self.board_m)
+        return distance(spot, spot_of(goal.position, self.board_m)) - TOLERANCE_M
 
     def _rests(self, stone: StoneState) -> bool:
         return stone.speed_m_s < STILL_M_S and 0.0 < stone.position[2] <= self.lying_m
@@ -83,13 +102,6 @@ class Judge:
 
 def is_open(state: TableState) -> bool:
     return state.opening_m >= OPEN_M
-
-
-def _gap(goal: Goal, stone: StoneState) -> float:
-    """How many metres the stone is short of the goal; none when it is there."""
-    if isinstance(goal, Remove):
-        return STONE_RADIUS_M - off_board_by(stone.spot)
-    return distance(stone.spot, spot_of(goal.position)) - TOLERANCE_M
 
 
 def _eligible(goal: Goal, stones: Sequence[Stone]) -> tuple[str, ...]:

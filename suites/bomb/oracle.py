@@ -42,7 +42,7 @@ class Oracle(GantryPolicy):
         judge, state = self.env.judge, self.env.world.state()
         busy = set(judge.fulfilled(state).values())
         free = [label for label in judge.eligible[goal] if label not in busy]
-        target = spot_of(goal.position) if isinstance(goal, Put) else self._dump(goal.label, state)
+        target = spot_of(goal.position, judge.board_m) if isinstance(goal, Put) else self._dump(goal.label, state)
         label = min(free, key=lambda name: distance(state.stones[name].spot, target))
         heights = {"travel_m": TRAVEL_M, "grasp_m": GRASP_M, "place_m": PLACE_M}
         return carry(lambda: self.env.world.state().stones[label].spot, self.tip, target, **heights)

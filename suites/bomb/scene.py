@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_vla.kit.layout import Spot
+from pytest_vla.kit.layout import Spot, distance
 from pytest_vla.sim.pose import Vector
 
-from .board import Position, on_board
+from .board import Position, on_board, spot_of
 
 Colour = Literal["black", "white"]
 COLOURS: tuple[Colour, ...] = ("black", "white")
@@ -94,3 +94,23 @@ class TableState:
     stones: Mapping[str, StoneState]
     tip: Vector
     opening_m: float
+
+
+def stone_of(instance: Instance, goal: Goal) -> Stone:
+    """The stone that the goal is about, or of those that would do the nearest."""
+    if goal.label is not None:
+        return next(stone for stone in instance.stones if stone.label == goal.label)
+    assert isinstance(goal, Put)
+    fit = [stone for stone in instance.stones if stone.colour == goal.colour and stone.beside]
+    return min(fit, key=lambda stone: distance(stone.spot, spot_of(goal.position)))
+
+
+def labels_to_move(instance: Instance) -> frozenset[str]:
+    """Every stone that a goal may be about."""
+    fit = {
+        stone.label
+        for goal in instance.goals
+        for stone in instance.stones
+        if stone.label == goal.label or (goal.label is None and stone.colour == goal.colour and stone.beside)
+    }
+    return frozenset(fit)

@@ -6,20 +6,21 @@ import hashlib
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.kit.cameras import lamp
-from pytest_vla.kit.gantry import BOXES, RAMP_HZ, Box
+from pytest_vla.kit.gantry import BOXES, RAMP_HZ, Box, ramp_counts
 from pytest_vla.kit.images import Image
+from pytest_vla.kit.layout import Spot
 from pytest_vla.sim.bullet import BulletStage, BulletWorld, Camera, Light, Prop
 from pytest_vla.sim.meshes.mesh import cube_corners
 from pytest_vla.sim.pose import IDENTITY, Pose, Vector
 from pytest_vla.sim.view import View
 
-from .board import STONE_FRICTION, STONE_HEIGHT_M, STONE_KG
+from .board import STONE_FRICTION, STONE_HEIGHT_M, STONE_KG, SURROUNDINGS
 from .cameras import IMAGE_PX, views
 from .edits import NEUTRAL, SceneEdits
 from .meshes import load_mesh, stone_corners
@@ -38,6 +39,7 @@ SPIN_FRICTION = 0.002
 ROLL_FRICTION = 0.0002
 CARRIAGE_N, FINGER_N, GEAR_N = 200.0, GANTRY.grip_n, 50.0
 BOARD_Z_M = 0.0005
+BACKGROUND_Z_M = 0.0002
 BOARD_PX = 192
 WHITE: Vector = (1.0, 1.0, 1.0)
 AMBIENT, DIFFUSE = 0.58, 0.50
@@ -151,6 +153,7 @@ class BulletBoard:
         self._stones, self._edits, world = tuple(stones), edits, self.world
         self._views = views(edits)
         self._light = _light(edits)
+        self._counts = ramp_counts(edits.action_time)
         world.reset()
         world.add_floor("table", 0.0, TABLE_FRICTION)
         self._set_point = np.array([*(edits.tip_start_m or GANTRY.start_m), GANTRY.max_opening_m])
@@ -171,12 +174,18 @@ class BulletBoard:
             world.step()
 
     def act(self, action: NDArray[np.float32]) -> None:
-        """Move the set point towards the action's target for one control period, and the physics with it."""
-        for set_point in GANTRY.ramps(self._set_point, action):
+        """Move the set point towards the action's target for as long as an action lasts, and the physics with it."""
+        for set_point in GANTRY.ramps(self._set_point, action, next(self._counts)):
             self._set_point = set_point
             self.world.aim(set_point)
             for _ in range(STEPS_PER_RAMP):
                 self.world.step()
+
+    def push(self, label: str, by_m: Spot) -> None:
+        """Let a stone lie elsewhere from one moment to the next."""
+        pose = self.world.pose(label)
+        x, y, z = pose.position
+        self.world.set_pose(label, replace(pose, position=(x + by_m[0], y + by_m[1], z)))
 
     def state(self) -> TableState:
         stones = {}
@@ -198,8 +207,9 @@ class BulletBoard:
         table, board = edits.table_colour or TABLE_COLOUR, edits.board_colour or BOARD_COLOUR
         props = [
             Prop("table", Pose((0.0, 0.0, 0.0)), f"table|{edits.table_texture}", self._tinted(table)),
-            Prop("board", Pose((0.0, 0.0, BOARD_Z_M)), f"board|{edits.board_texture}", self._tinted(board)),
+            Prop("board", Pose((*edits.board_m, BOARD_Z_M)), f"board|{edits.board_texture}", self._tinted(board)),
         ]
+        props += self._surroundings()
         shifts = {"carriage": 0.0, "left": -left, "right": right}
         for part in BOXES:
             cx, cy, cz = part.centre_m
@@ -216,6 +226,14 @@ class BulletBoard:
             "wrist": _camera(self._views["wrist"], (x, y, z)),
         }
         return Moment(tuple(props), cameras, self._light)
+
+    def _surroundings(self) -> list[Prop]:
+        if self._edits.background is None:
+            return []
+        pattern, colour = self._edits.background
+        skin, tint = f"background|{pattern}", self._tinted(colour)
+        strips = zip(("side", "side", "end", "end"), SURROUNDINGS.strips(), strict=True)
+        return [Prop(f"background_{mesh}", Pose((*middle, BACKGROUND_Z_M)), skin, tint) for mesh, (middle, _) in strips]
 
     def _tinted(self, rgb: Vector) -> tuple[float, float, float, float]:
         """A colour under this light: the renderer's own light colour leaves the ambient part white."""
@@ -250,7 +268,7 @@ def _load_texture(name: str) -> Image:
     kind, texture = name.split("|")
     if kind == "stone":
         return stone_image(texture)
-    if kind == "table":
+    if kind in ("table", "background"):
         return table_image(texture, WHITE)
     # This renderer takes the nearest texel: with lines blurred to its pixels' size, none falls between two of them.
     fine = board_image(texture, WHITE, 3 * BOARD_PX)

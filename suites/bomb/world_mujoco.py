@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pytest_vla.kit.mujoco_table import JOINTS, MujocoTable, add_gantry, lights
+from pytest_vla.kit.layout import Spot
+from pytest_vla.kit.mujoco_table import JOINTS, MujocoTable, add_gantry, add_surroundings, lights
 from pytest_vla.sim.mujoco.scene import Scene, friction
 
-from .board import BOARD_M, STONE_FRICTION, STONE_HEIGHT_M, STONE_KG, STONE_RADIUS_M, TABLE_HALF_M
+from .board import BOARD_M, STONE_FRICTION, STONE_HEIGHT_M, STONE_KG, STONE_RADIUS_M, SURROUNDINGS, TABLE_HALF_M
 from .cameras import IMAGE_PX, views
 from .edits import NEUTRAL, SceneEdits
 from .rig import GANTRY
@@ -26,7 +27,13 @@ class MujocoBoard(MujocoTable):
 
     def reset(self, stones: Sequence[Stone], edits: SceneEdits = NEUTRAL) -> None:
         self._labels = [stone.label for stone in stones]
-        self.load(scene_of(stones, edits), edits.tip_start_m)
+        self.load(scene_of(stones, edits), edits.tip_start_m, edits.action_time)
+
+    def push(self, label: str, by_m: Spot) -> None:
+        """Let a stone lie elsewhere from one moment to the next."""
+        first = JOINTS + FREE_POSITION * self._labels.index(label)
+        self.world.data.qpos[first : first + 2] += by_m
+        self.world.forward()
 
     def state(self) -> TableState:
         data, count = self.world.data, len(self._labels)
@@ -43,11 +50,13 @@ def scene_of(stones: Sequence[Stone], edits: SceneEdits) -> Scene:
     """Joints come in this order: the robot's, the stones', the blocks'."""
     scene, cameras = Scene(lights(edits.light)), views(edits)
     scene.table(TABLE_HALF_M, table_image(edits.table_texture, edits.table_colour))
+    add_surroundings(scene, SURROUNDINGS, edits.background)
     gloss, board = edits.board_gloss, board_image(edits.board_texture, edits.board_colour)
     scene.material("board", board, gloss=_shine(gloss), reflectance=0.3 * gloss)
     scene.material("stone", stone_image(edits.stone_texture), gloss=_shine(edits.stone_gloss))
     scene.camera("front", cameras["front"])
-    scene.shape(scene.ground, "box", (BOARD_M / 2, BOARD_M / 2, 0.0005), material="board", solid=False, name="board")
+    at, size = (*edits.board_m, 0.0), (BOARD_M / 2, BOARD_M / 2, 0.0005)
+    scene.shape(scene.ground, "box", size, pos=at, material="board", solid=False, name="board")
     add_gantry(scene, GANTRY, cameras["wrist"])
     for stone in stones:
         _add_stone(scene, stone, edits)

@@ -90,9 +90,8 @@ class VimaSuite(TaskSuite):
 
     def features(self, env: gymnasium.Env[Any, Any]) -> Mapping[str, str | float]:
         from .env import VimaEnv
-        from .kit.features import features
 
-        return features(own(env, VimaEnv).instance)
+        return own(env, VimaEnv).features
 
     def axes(self) -> Sequence[str]:
         from pytest_vla.kit.axes import supported

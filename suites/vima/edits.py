@@ -29,8 +29,12 @@ class SceneEdits(edits.SceneEdits):
     specular: float = 0.0
     """Added to how much everything shines."""
     table_texture: str | None = None
+    background: str | None = None
+    """The texture of the floor around the table."""
     object_textures: Mapping[str, str] = field(default_factory=dict)
     """Texture by label, in place of the drawn one (in the world, not in the prompt)."""
+    goals_follow: bool = False
+    """Whether a goal goes with the shift of what it is about; else it stays where it was drawn."""
     distractors: tuple[Thing, ...] = ()
     tool_start: Spot | None = None
 

@@ -16,6 +16,8 @@ from pytest_vla.perturb import scene_edits
 
 from .axes import TABLE
 from .edits import NEUTRAL, SceneEdits
+from .kit.elsewhere import followed
+from .kit.features import features
 from .kit.prompt import Asset, AssetImages, Prompt, PromptSpec
 from .kit.scene import WORKSPACE_X_M, WORKSPACE_Y_M, Instance
 from .kit.sweep import SweepJudge
@@ -58,8 +60,8 @@ def observation_space() -> spaces.Dict:
 class VimaEnv(TaskEnv):
     """Any task of the suite on one table that is kept from episode to episode.
 
-    After `reset` the episode is described by `episode`, `task`, `instance` (what was drawn), `prompt` and `ids` (the
-    number of each thing in the segmentation).
+    After `reset` the episode is described by `episode`, `task`, `instance` (what was drawn, with goals where they are
+    now), `features`, `prompt` and `ids` (the number of each thing in the segmentation).
     """
 
     def __init__(self, tasks: Mapping[str, Task], *, strict: bool = False) -> None:
@@ -69,8 +71,11 @@ class VimaEnv(TaskEnv):
 
     def start(self, episode: EpisodeKey, edits: SceneEdits | None) -> None:
         self.task: Task = self.tasks[episode.task]
-        self.instance: Instance = self.task.instance(episode, strict=self.strict)
-        edits = edits or scene_edits(TABLE, NEUTRAL, episode, self.instance)
+        drawn = self.task.instance(episode, strict=self.strict)
+        edits = edits or scene_edits(TABLE, NEUTRAL, episode, drawn)
+        self.features = features(drawn)
+        self.instance: Instance = followed(drawn, edits.shifts_m) if edits.goals_follow else drawn
+        self._pushes = dict(edits.pushes_m)
         self.prompt = Prompt(contradicted(self.instance.prompt, episode, self._other_prompt), self._draw)
         self.table.reset(self.instance.things, self.task.tool, edits)
         labels = sorted(self.table.looks())
@@ -81,12 +86,18 @@ class VimaEnv(TaskEnv):
 
     def step(self, action: Action) -> Step:
         """Carry out one action. It ends when everything is at rest or the step budget is used up."""
+        self._push()
         try:
             self.table.act(_well_formed(action), self._watch())
         except InvalidAction as error:
             return self.outcome(Verdict(failure=str(error)), "invalid_action")
         self.verdict = self.instance.judge.update(self.table.state())
         return self.outcome(self.verdict)
+
+    def _push(self) -> None:
+        """After the first look at the table, and before anything is done about it."""
+        while self._pushes:
+            self.table.push(*self._pushes.popitem())
 
     def progress(self) -> float:
         return 1.0 if self.verdict.success else self.instance.judge.progress(self.table.state())

@@ -66,6 +66,8 @@ class Gantry:
 
     world: BulletWorld
     watch: Watch = field(default=lambda: None)
+    pace: float = 1.0
+    """How long everything takes, as a multiple."""
 
     def travel(self, position: Vector, rotation: Quaternion, speed_m: float) -> None:
         """A straight line with an even turn; what contacts left undone is made up for once, then the tool gives up."""
@@ -76,7 +78,7 @@ class Gantry:
             length, angle = math.hypot(*way), math.hypot(*turn)
             if length < ARRIVED_M and angle < ARRIVED_RAD:
                 break
-            steps = math.ceil(max(length / speed_m, angle / TURN_RAD))
+            steps = math.ceil(self.pace * max(length / speed_m, angle / TURN_RAD))
             self.world.drive(TOOL, (way * (STEP_HZ / steps)).tolist(), (turn * (STEP_HZ / steps)).tolist())
             for _ in range(steps):
                 self.world.step()
@@ -93,13 +95,13 @@ class Gantry:
         if gap > FAST_M:
             x, y, z = self.world.pose(TOOL).position
             self.travel((x, y, z - gap), self.world.pose(TOOL).rotation, FAST_M if lowest == TOOL else CARRY_M)
-        for _ in range(math.ceil((HOVER_M + 0.1) / SLOW_M)):
+        for _ in range(math.ceil(self.pace * (HOVER_M + 0.1) / SLOW_M)):
             if until():
                 self._stop()
                 return True
             if self.world.bottom(lowest) < floor_z:
                 break
-            self.world.drive(TOOL, (0.0, 0.0, -SLOW_M * STEP_HZ))
+            self.world.drive(TOOL, (0.0, 0.0, -SLOW_M * STEP_HZ / self.pace))
             self.world.step()
             self.watch()
         self._stop()
@@ -121,9 +123,16 @@ class Suction:
         world.add_cylinder(TOOL, self.RADIUS_M, self.LENGTH_M, pose, TOOL_MASS_KG)
         world.drive(TOOL, (0.0, 0.0, 0.0))
 
-    def act(self, world: BulletWorld, action: dict[str, np.ndarray], movable: Collection[str], watch: Watch) -> None:
+    def act(
+        self,
+        world: BulletWorld,
+        action: dict[str, np.ndarray],
+        movable: Collection[str],
+        watch: Watch,
+        pace: float = 1.0,
+    ) -> None:
         """Pick at pose0, place at pose1. Only movable things can be held; the turn between the poses turns them."""
-        gantry = Gantry(world, watch)
+        gantry = Gantry(world, watch, pace)
         rotation0 = upright_enough(action["pose0_rotation"], "pose0_rotation")
         rotation1 = upright_enough(action["pose1_rotation"], "pose1_rotation")
         here = action["pose0_position"].tolist()
@@ -167,7 +176,14 @@ class Spatula:
         world.add_solid(TOOL, TOOL, lambda: parts, Pose((*start, PUSH_HOVER_M)), mass_kg=TOOL_MASS_KG, friction=0.5)
         world.drive(TOOL, (0.0, 0.0, 0.0))
 
-    def act(self, world: BulletWorld, action: dict[str, np.ndarray], movable: Collection[str], watch: Watch) -> None:
+    def act(
+        self,
+        world: BulletWorld,
+        action: dict[str, np.ndarray],
+        movable: Collection[str],
+        watch: Watch,
+        pace: float = 1.0,
+    ) -> None:
         """Push from pose0 to pose1 along the table; the two rotations say nothing here."""
         way = action["pose1_position"].astype(float) - action["pose0_position"].astype(float)
         length = float(np.linalg.norm(way))
@@ -178,7 +194,7 @@ class Spatula:
         rotation = (0.0, 0.0, math.sin(turn / 2), math.cos(turn / 2))
         start = action["pose0_position"].astype(float) - PUSH_LEAD_M * ahead
         end = action["pose1_position"].astype(float) - PUSH_SHORT_M * ahead
-        gantry = Gantry(world, watch)
+        gantry = Gantry(world, watch, pace)
         gantry.travel((float(start[0]), float(start[1]), PUSH_HOVER_M), rotation, FAST_M)
         self._lower(world, gantry)
         height = world.pose(TOOL).position[2]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.kit.cameras import turn_of, turned_about
+from pytest_vla.kit.layout import Spot
 from pytest_vla.sim.bullet import DAYLIGHT, BulletStage, BulletWorld, Camera, Light, Picture, Prop, unpacked
 from pytest_vla.sim.meshes.mesh import Mesh, sheet
 from pytest_vla.sim.pose import Pose, Vector, yaw_rotation
@@ -101,12 +102,19 @@ class Tabletop:
             scale=look.scale,
         )
 
+    def push(self, label: str, by_m: Spot) -> None:
+        """Let a thing stand elsewhere from one moment to the next, and come to rest."""
+        pose = self.world.pose(label)
+        x, y, z = pose.position
+        self.world.set_pose(label, replace(pose, position=(x + by_m[0], y + by_m[1], z)))
+        self.settle()
+
     def settle(self) -> bool:
         return self.world.settle(self._movable, STILL_M_S, SETTLE_STEPS)
 
     def act(self, action: dict[str, NDArray[np.float32]], watch: Watch) -> None:
         """Carry out one action with this episode's tool, and let things come to rest."""
-        TOOLS[self.tool].act(self.world, action, self._movable, watch)
+        TOOLS[self.tool].act(self.world, action, self._movable, watch, self.edits.action_time)
         self.settle()
 
     def state(self) -> dict[str, Pose]:
@@ -156,7 +164,7 @@ class Tabletop:
 
     def _backdrop(self, camera: Camera, light: Light, edits: SceneEdits) -> Picture:
         """The empty table, drawn once: nothing is ever behind it, so objects are laid over a copy."""
-        key = (camera, light, edits.table_colour, edits.table_texture)
+        key = (camera, light, edits.table_colour, edits.table_texture, edits.background)
         if key not in self._backdrops:
             if len(self._backdrops) >= BACKDROPS_KEPT:
                 self._backdrops.clear()
@@ -184,7 +192,7 @@ def _furniture(edits: SceneEdits) -> list[Prop]:
     grey = edits.table_colour or (0.2, 0.2, 0.2)
     colour = (1.0, 1.0, 1.0) if edits.table_texture and not edits.table_colour else grey
     return [
-        Prop("floor", Pose((0.5, 0.0, FLOOR_Z_M))),
+        Prop("floor", Pose((0.5, 0.0, FLOOR_Z_M)), edits.background),
         Prop("table", Pose(TABLE_CENTRE), edits.table_texture, (*colour, 1.0)),
     ]
 

@@ -61,3 +61,20 @@ def test_what_lies_askew_in_the_hand_is_put_down_at_its_own_centre():
     assert np.allclose(thing, (-0.1, 0.0))
     assert [w.opening for w in way] == [OPEN, OPEN, CLOSED, CLOSED, CLOSED, CLOSED, OPEN, OPEN]
     assert [w.tip[2] for w in way] == [0.1, 0.01, 0.01, 0.1, 0.1, 0.02, 0.02, 0.1]
+
+
+def test_a_hand_that_rests_beside_its_waypoint_is_sent_to_the_other_side_of_it():
+    class Beside(Hand):
+        """Stops a centimetre to the right of where it is sent."""
+
+        def act(self, observations, states):
+            (sent,) = super().act(observations, states)
+            x, y, z = sent.tip
+            self.at = (x + 0.01, y, z)
+            return [sent]
+
+    there = Waypoint((0.1, 0.0, 0.0), OPEN)
+    hand = Beside([[there]])
+    sent = actions(hand, 3)
+    assert [round(waypoint.tip[0], 6) for waypoint in sent] == [0.1, 0.1, 0.09]
+    assert there.reached(hand.at)

@@ -15,7 +15,7 @@ SUITES = {
     "bomb": ("mujoco", "place_stone"),
     "bomb_bullet": ("pybullet", "place_stone"),
 }
-FELT_ONLY = ("object.mass", "object.friction")
+FELT_ONLY = ("object.mass", "object.friction", "robot.rate", "layout.disturbance")
 
 
 @pytest.fixture(scope="module", params=list(SUITES))
@@ -92,6 +92,25 @@ def test_every_scene_axis_has_its_effect(stage, axis):
         assert text == words
     if AXES[axis].group in ("camera", "light", "appearance"):
         assert state == digest, "the physics is the same"
+
+
+@pytest.mark.parametrize(
+    ("stage", "axis"),
+    [(suite, axis) for suite in SUITES for axis in scene_axes(suite) if AXES[axis].signed],
+    indirect=["stage"],
+)
+def test_the_two_directions_of_a_signed_axis_are_two_scenes(stage, axis):
+    """Or what becomes of them: the oracle's hand meets another table."""
+    suite, env, key = stage
+    if axis in FELT_ONLY:
+        policy = suite.oracle(env)
+        ends = {rollout(policy, env, key, f"{axis}={level}").digest for level in (-8, 0, 8)}
+    else:
+        ends = {
+            (*(image.tobytes() for image in images.values()), digest)
+            for images, _, digest in (first(stage, f"{axis}={level}") for level in (-8, -1, 0, 1, 8))
+        }
+    assert len(ends) == (3 if axis in FELT_ONLY else 5)
 
 
 @pytest.mark.parametrize("level", [1, 8])

@@ -36,4 +36,5 @@ def gather(draw: Draw, likeness: str, base: Look, alike: list[Look], different: 
             [At(label, goal, within) for label in labels],
             rules=[STAY_ON_TABLE, KeepDistractorsAway(("distractor",), labels, (goal,), within)],
         ),
+        alike="shape" if likeness == "texture" else "texture",
     )

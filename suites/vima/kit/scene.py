@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pytest_vla.kit.goals import Judge, StayInside
 from pytest_vla.kit.layout import Spot
@@ -19,6 +19,9 @@ WORKSPACE_X_M = (0.25, 0.75)
 WORKSPACE_Y_M = (-0.5, 0.5)
 STAY_ON_TABLE = StayInside(WORKSPACE_X_M, WORKSPACE_Y_M)
 UNSCALED: Vector = (1.0, 1.0, 1.0)
+
+Places = Literal["free", "relative", "absolute"]
+"""What counts of where things start: nothing, how they stand to each other, or where those to be moved stand."""
 
 TableState = Mapping[str, Pose]
 """Where every thing is, by label."""
@@ -67,3 +70,6 @@ class Instance:
     things: tuple[Thing, ...]
     prompt: PromptSpec
     judge: Judge
+    places: Places = "free"
+    alike: Literal["shape", "texture"] = "shape"
+    """What a further thing may share with those to be moved without being meant."""

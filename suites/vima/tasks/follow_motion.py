@@ -49,4 +49,5 @@ def follow_motion(draw: Draw) -> Instance:
             **frames,
         ),
         StagedJudge(*([At("dragged", CIRCLE[point], WITHIN_M, yaw=0.0)] for point in points[1:]), every_step=True),
+        places="absolute",
     )

@@ -34,6 +34,7 @@ def follow_order(draw: Draw) -> Instance:
             **{f"frame_{i}": frame for i, frame in enumerate(frames)},
         ),
         StagedJudge(*([goal] for goal in goals), every_step=True),
+        places="absolute",
     )
 
 

@@ -52,4 +52,5 @@ def manipulate_old_neighbor(draw: Draw) -> Instance:
                 KeepDistractorsAway(others, (dragged.label, neighbour.label), (BASE_SPOT,), WITHIN_M),
             ],
         ),
+        places="relative",
     )

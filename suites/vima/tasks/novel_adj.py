@@ -41,4 +41,5 @@ def novel_adj(draw: Draw) -> Instance:
             [At("dragged", goal, WITHIN_M)],
             rules=[STAY_ON_TABLE, KeepDistractorsAway(("contrast",), ("dragged",), (goal,), WITHIN_M)],
         ),
+        alike="texture",
     )

@@ -45,4 +45,5 @@ def novel_adj_and_noun(draw: Draw) -> Instance:
             [At("dragged", goal, WITHIN_M)],
             rules=[STAY_ON_TABLE, KeepDistractorsAway(("contrast", *others), ("dragged",), (goal,), WITHIN_M)],
         ),
+        alike="texture",
     )

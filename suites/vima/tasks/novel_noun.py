@@ -37,4 +37,5 @@ def novel_noun(draw: Draw) -> Instance:
             [At("dragged", goal, WITHIN_M)],
             rules=[STAY_ON_TABLE, KeepDistractorsAway(("distractor",), ("dragged",), (goal,), WITHIN_M)],
         ),
+        alike="texture",
     )

@@ -38,4 +38,5 @@ def pick_in_order_then_restore(draw: Draw) -> Instance:
             *([At("dragged", base.spot, WITHIN_M)] for base in (first, second, own)),
             rules=[STAY_ON_TABLE, NoSkipping((first.spot, second.spot), WITHIN_M)],
         ),
+        places="relative",
     )
