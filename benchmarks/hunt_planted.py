@@ -7,7 +7,7 @@ import random
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import permutations, product
 
 from pytest_vla.hunt.space import MAX_LEVEL, Point, Space, change, severity
 from pytest_vla.perturb import AXES
@@ -160,8 +160,21 @@ def _drawn(name: str, sampler: Sampler, noise: float) -> Planted:
     draw = random.Random(name)
     while True:
         policy = Planted(name, *sampler(draw), noise)
-        if all(own_share(policy, mode) >= LEAST_OWN_SHARE for mode in policy.modes):
+        apart = all(own_share(policy, mode) >= LEAST_OWN_SHARE for mode in policy.modes)
+        if apart and not any(_implied(policy, a, b) for a, b in permutations(policy.modes, 2)):
             return policy
+
+
+def _implied(policy: Planted, mode: Mode, other: Mode) -> bool:
+    """Whether a mode lies beyond the lowest levels of another: once these are named, all beyond is taken for known."""
+    return policy.space.covers(_lowest(policy, mode), _lowest(policy, other))
+
+
+def _lowest(policy: Planted, mode: Mode) -> Point:
+    point = policy.space.neutral
+    for axis, low, _ in mode.ranges:
+        point = change(point, axis, low)
+    return point
 
 
 def _any_axes(draw: random.Random) -> tuple[Space, tuple[Mode, ...]]:

@@ -15,8 +15,14 @@ Sighting = tuple[Scene, bool]
 
 
 def condition_of(before: Sequence[Sighting], measured: Sequence[Sighting], alpha: float = ALPHA) -> Condition | None:
-    """The condition that what was seen before suggests, if the measured scenes, which are others, confirm it."""
+    """The condition that what was seen before suggests, if the measured scenes, which are others, confirm it.
+
+    What too little was seen for, half of the measured scenes may suggest and the other half confirm.
+    """
+    half = len(measured) // 2
     suggested = suggest(before)
+    if suggested is None:
+        suggested, measured = suggest([*before, *measured[:half]]), measured[half:]
     if suggested is None:
         return None
     inside, outside = split(suggested, measured)

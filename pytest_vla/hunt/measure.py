@@ -44,7 +44,7 @@ class Measurement:
 
     def reserve(self, budget: int) -> int:
         """Episodes to keep for it: few scenes show that all fail, a share takes more."""
-        partly = any(cause.confirmed.rate < PARTLY for cause in self.causes)
+        partly = any(cause.partly or cause.confirmed.rate < PARTLY for cause in self.causes)
         share, scenes = (PARTLY_SHARE, self.most) if partly else (WHOLLY_SHARE, WHOLLY_SCENES)
         return min(int(share * budget), scenes * len(self.arms))
 
@@ -80,8 +80,9 @@ class Measurement:
         for point, answers in history.answers.items():
             if self.space.covers(point, cause.point):
                 before.update((seed, not solved) for seed, solved in answers if seed not in measured)
+        seen: list[Sighting] = [(scene(seed), failed) for seed, failed in before.items()]
         here: list[Sighting] = [(scene(seed), not solved) for seed, solved in measured.items()]
-        return condition_of([(scene(seed), failed) for seed, failed in before.items()], here, ALPHA / len(self.causes))
+        return condition_of(seen, here, ALPHA / len(self.causes))
 
     def _grouped(self, causes: Sequence[Cause]) -> list[Cause]:
         kept: list[Cause] = []

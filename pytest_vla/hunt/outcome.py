@@ -53,6 +53,8 @@ class Cause:
     confirmed: Count = field(default_factory=Count)
     """On the scenes that confirmed it; biased, since it was confirmed because they failed."""
     shrink_episodes: int = 0
+    partly: bool = False
+    """Whether some scenes solved what led to it."""
     rate: Count = field(default_factory=Count)
     """On scenes that had no part in finding it."""
     lower: tuple[Point, Count] | None = None

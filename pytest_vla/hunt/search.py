@@ -10,7 +10,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from math import log
 
@@ -111,6 +111,9 @@ class Hunt:
             self._control()
             for find in self._known:
                 self._try_again(find)
+            for find, fails in self.outcome.known.items():
+                if fails and not self._explained(find.point):
+                    self._pursue(find.point)
             self._search()
         except OutOfBudget:
             pass
@@ -250,12 +253,8 @@ class Hunt:
         answers = [self._again(find.point, scenes)]
         if answers[0] is not False:
             answers.append(self._again(find.point, scenes))
-        if False in answers:
-            self.outcome.known[find] = True
-            if not self._explained(find.point):
-                self._pursue(find.point)
-        elif True in answers:
-            self.outcome.known[find] = False
+        if False in answers or True in answers:
+            self.outcome.known[find] = False in answers
 
     def _pursue(self, point: Point) -> None:
         """One failing point; not where following such points has led nowhere all the time."""
@@ -330,7 +329,8 @@ class Hunt:
         for suspect in dict.fromkeys((smallest, whole)):
             result = self._confirmed(suspect)
             if result is not None:
-                self._found(suspect, result, spent, sure=not where.reliable)
+                cause = Cause(suspect, self.history.failing_scenes(suspect)[0], result, spent, bool(where.scenes))
+                self._found(cause, sure=not where.reliable)
                 return True
         return False
 
@@ -412,17 +412,18 @@ class Hunt:
         self._refused[point] += not verdict
         return result if verdict else None
 
-    def _found(self, point: Point, result: Count, spent: int, sure: bool) -> None:
-        """A cause. If one answer seemed enough and is not, an axis may have seemed to matter that does not."""
-        cause = Cause(point, self.history.failing_scenes(point)[0], result, spent)
-        kept = [known for known in self.outcome.causes if not self.space.covers(known.point, point)]
+    def _found(self, cause: Cause, sure: bool) -> None:
+        """Keep a cause. If one answer seemed enough and is not, an axis may have seemed to matter that does not."""
+        kept = [known for known in self.outcome.causes if not self.space.covers(known.point, cause.point)]
         self.outcome.causes = [*kept, cause]
         self._on_cause(cause)
-        if sure or result.failed == result.asked:
+        confirmed = cause.confirmed
+        if sure or confirmed.failed == confirmed.asked:
             return
-        smaller = self._minimal(point, Where(Rates(min(result.rate, 1 - self._luck), self._luck)))
-        if smaller != point and (again := self._confirmed(smaller)) is not None:
-            self._found(smaller, again, spent, sure=True)
+        smaller = self._minimal(cause.point, Where(Rates(min(confirmed.rate, 1 - self._luck), self._luck)))
+        if smaller != cause.point and (again := self._confirmed(smaller)) is not None:
+            seed = self.history.failing_scenes(smaller)[0]
+            self._found(replace(cause, point=smaller, seed=seed, confirmed=again), sure=True)
 
     def _overloaded(self, point: Point) -> bool:
         """Not a few axes but too much at once: from now on stay well below."""

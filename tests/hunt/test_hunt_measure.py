@@ -16,8 +16,8 @@ SPACE = Space(
 )
 
 
-def cause(*point, confirmed=Count(4, 4)):
-    return Cause(point, 0, confirmed)
+def cause(*point, confirmed=None):
+    return Cause(point, 0, confirmed or Count(4, 4))
 
 
 def measurement(*causes, answers=None, most=60):

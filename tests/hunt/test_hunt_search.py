@@ -282,3 +282,112 @@ def test_few_axes_are_tried_one_at_a_time_first():
     space = Space.of(["camera.yaw", "robot.delay"])
     Hunt(space, lambda probes: asked.extend(probes) or [True] * len(probes), Budget(10 + 8)).run()
     assert [len(active(probe.point)) for probe in asked[10:]] == [1] * 8
+
+
+# --- causes are effects -----------------------------------------------------------------------------------------------
+
+
+class Partly(Policy):
+    """A cause breaks a share of the scenes only; the policy also fails by itself, anew each time."""
+
+    def __init__(self, *causes, share=1.0, own=0.0, seed=0):
+        super().__init__(*causes, seed=seed)
+        self.share, self.own = share, own
+
+    def breaks(self, scene):
+        return random.Random(f"scene {scene}").random() < self.share
+
+    def solves(self, probe):
+        broken = self.breaks(probe.seed) and any(SPACE.covers(probe.point, cause) for cause in self.causes)
+        return not broken and self.draw.random() >= self.own
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cause_that_breaks_a_share_of_the_scenes_is_found_and_measured(share, seed):
+    outcome = hunt(Partly(point(robot_delay=4), share=share), 500, random_seed=seed)
+    (cause,) = outcome.causes
+    assert cause.point == point(robot_delay=4)
+    assert cause.rate.rate == pytest.approx(share, abs=0.2)
+    assert cause.lower == (point(robot_delay=3), Count(0, cause.asked))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cause_is_told_from_the_policys_own_failures(seed):
+    outcome = hunt(Partly(point(robot_delay=4), own=0.2, seed=seed), 500, random_seed=seed)
+    assert [active(cause.point) for cause in outcome.causes] == [active(point(robot_delay=4))]
+    assert 0.05 < outcome.base.rate < 0.4
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("own", [0.35, 0.5])
+def test_a_policy_that_fails_often_by_itself_is_not_accused(own, seed):
+    outcome = hunt(Partly(own=own, seed=seed), 500, random_seed=seed)
+    assert not outcome.causes
+    assert outcome.unconfirmed
+
+
+def test_rates_are_measured_on_scenes_in_which_nothing_was_asked_before():
+    policy = Partly(point(robot_delay=4), share=0.5)
+    (cause,) = hunt(policy, 400).causes
+    scenes = [probe.seed for probe in policy.asked if probe.point == cause.point][-cause.asked :]
+    first = next(number for number, probe in enumerate(policy.asked) if probe.seed == scenes[0])
+    assert len(set(scenes)) == cause.asked
+    assert not set(scenes) & {probe.seed for probe in policy.asked[:first]}
+    assert cause.failed == sum(map(policy.breaks, scenes))
+
+
+def test_a_cause_is_confirmed_on_scenes_in_which_nothing_was_asked_before():
+    policy = Policy(point(robot_delay=4))
+    moments = []
+    hunt(policy, 100, on_cause=lambda cause: moments.append((cause, len(policy.asked))))
+    ((cause, moment),) = moments
+    confirming = [number for number in range(moment) if policy.asked[number].point == cause.point][
+        -cause.confirmed.asked :
+    ]
+    before = {probe.seed for probe in policy.asked[: confirming[0]]}
+    assert not before & {policy.asked[number].seed for number in confirming}
+
+
+def test_both_directions_of_an_axis_are_searched_and_shrink_towards_neutral():
+    space = Space.of(("camera.yaw", "robot.delay", "sensor.noise"))
+
+    def ask(probes):
+        return [-3 < probe.point[0] < 5 for probe in probes]
+
+    causes = Hunt(space, ask, Budget(200)).run().causes
+    assert {(cause.point, cause.lower) for cause in causes} == {
+        ((-3, 0, 0), ((-2, 0, 0), Count(0, causes[0].asked))),
+        ((5, 0, 0), ((4, 0, 0), Count(0, causes[0].asked))),
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_feature_of_the_scene_is_part_of_the_cause(seed):
+    def scene(number):
+        draw = random.Random(f"features {number}")
+        return {"side": draw.choice(["left", "right"]), "x": draw.random(), "object": draw.choice("abcd")}
+
+    policy = Partly(point(robot_delay=4))
+    policy.breaks = lambda number: scene(number)["side"] == "left"
+    (cause,) = hunt(policy, 500, random_seed=seed, scene=scene).causes
+    assert str(cause.condition) == "side = left"
+    assert cause.condition.inside.rate == 1
+    assert cause.condition.outside.rate == 0
+
+
+def test_an_earlier_find_is_tried_in_its_very_scene_and_is_mended_when_that_is_solved():
+    broken, mended = Find(point(robot_delay=8), 77), Find(point(sensor_noise=8), 88)
+    policy = Policy(point(robot_delay=4))
+    outcome = hunt(policy, 16, known=[broken, mended])
+    assert policy.asked[10] == Probe(broken.point, 77)
+    assert outcome.known == {broken: True}, "the other was not tried again"
+    assert hunt(policy, 60, known=[mended, broken]).known == {mended: False, broken: True}
+
+
+def test_another_seed_asks_other_questions():
+    one, two = Policy(), Policy()
+    hunt(one, 40, random_seed=1)
+    hunt(two, 40, random_seed=2)
+    assert one.asked[:10] == two.asked[:10]
+    assert not {probe.point for probe in one.asked[10:]} & {probe.point for probe in two.asked[10:]} - {SPACE.neutral}
