@@ -115,6 +115,12 @@ def test_a_condition_on_the_scene_is_in_the_text_the_run_file_and_the_page(proje
     assert str(condition) == "side = left"
     assert condition.inside.rate > 0.9 > 0.1 > condition.outside.rate
     assert "    where side = left: 100% [" in text
+    cause = run.hunts[0].causes[0]
+    name = f"planted/yaw0own0left-00-all-{cause.index:02d}-{cause.perturbation}"
+    words = [sys.executable, "-m", "pytest_vla.cli", "replay", "run", name]
+    environment = {**os.environ, "PLANTED_TASKS": "yaw0own0left-00"}
+    replayed = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, timeout=100)
+    assert "scene     side=left, x=" in replayed.stdout, replayed.stderr
     pytest.importorskip("jinja2")
     assert "where side = left: 100%" in (project / "page" / "report.html").read_text()
 
