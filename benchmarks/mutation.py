@@ -43,7 +43,17 @@ TARGETS = {
     "hunt": Target(
         tuple(
             f"hunt/{name}.py"
-            for name in ("search", "suspects", "effects", "conditions", "measure", "history", "draw", "brittleness")
+            for name in (
+                "search",
+                "shrink",
+                "suspects",
+                "effects",
+                "conditions",
+                "measure",
+                "history",
+                "draw",
+                "brittleness",
+            )
         ),
         tuple(f"tests/hunt/test_hunt_{name}.py" for name in ("suspects", "effects", "conditions", "measure", "search")),
     ),

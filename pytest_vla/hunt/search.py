@@ -10,12 +10,8 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
-from math import log
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pytest_vla.hunt.conditions import Scene
 from pytest_vla.hunt.draw import WINDOW, Draw
@@ -23,8 +19,9 @@ from pytest_vla.hunt.effects import LOOKS, Confirmation, propose
 from pytest_vla.hunt.history import History
 from pytest_vla.hunt.measure import Measurement
 from pytest_vla.hunt.outcome import Answer, Ask, Budget, Cause, Find, HuntError, Outcome, Probe
-from pytest_vla.hunt.space import MAX_LEVEL, Point, Space, active, change, severity
-from pytest_vla.hunt.suspects import Rates, Suspects, Thresholds
+from pytest_vla.hunt.shrink import RELIABLE, TRUSTED, Shrink, Where
+from pytest_vla.hunt.space import MAX_LEVEL, Point, Space, severity
+from pytest_vla.hunt.suspects import Rates
 from pytest_vla.run.hunts import Count
 from pytest_vla.run.intervals import binomial_tail
 
@@ -35,11 +32,8 @@ SOON = 2
 """The same where much fails without a cause."""
 LUCK = 0.05
 """A point that fails as often as it would by chance, in so many of a hundred cases, is no suspect."""
-SURE, SURE_WHEN_FLAKY = 0.9, 0.95
-MOST_TESTS = 30
-"""Of one shrinking step, before it is given up."""
-RELIABLE, NOISY = 0.03, 0.05
-"""Of failures without a cause: with fewer one answer is enough; with more a point that few scenes fail is no lead."""
+NOISY = 0.05
+"""With more failures without a cause, a point that few scenes fail is no lead."""
 MOSTLY = 0.75
 """What fails in so many scenes may fail in all of them, some answers being wrong."""
 VAIN_SHARE = 0.3
@@ -49,26 +43,12 @@ TRIES = 2
 PROPOSE_EVERY = 24
 """Drawn points between two looks at all that was seen."""
 OVERLOAD_STEP = 4
-TRUSTED = 3
-"""One solved point may be luck, three of them show that so much can be solved."""
 MEASURED_SHARE, MOST_MEASURED = 0.2, 60
 """So much of the time is kept to measure what was found; and so many scenes are enough for it."""
 
 
 class OutOfBudget(Exception):
     """The budget, or all there is to try, ended in the middle of something."""
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """In which scenes a point fails, as far as was seen (anywhere if empty), and how far answers can be trusted."""
-
-    rates: Rates
-    scenes: tuple[int, ...] = ()
-
-    @property
-    def reliable(self) -> bool:
-        return self.rates.without < RELIABLE and self.rates.with_cause > 1 - RELIABLE
 
 
 class Hunt:
@@ -97,6 +77,7 @@ class Hunt:
         self.seeds: list[int] = []
         """Scenes that were solved unperturbed: only what is solved can be broken."""
         self._draw = Draw(space, self.random)
+        self._shrinking = Shrink(space, self.history, self._again)
         self._drawn: set[Point] = set()
         self._waiting: list[Point] = []
         self._until_control, self._until_proposal = WINDOW, PROPOSE_EVERY
@@ -320,11 +301,11 @@ class Hunt:
     def _shrink(self, point: Point, where: Where) -> bool:
         """Down to the fewest axes and the lowest levels that still fail, and confirm that."""
         start = self.outcome.episodes
-        axes = self._shrink_axes(point, where)
+        axes = self._shrinking.axes(point, where)
         if axes is None:
             return not where.scenes and self._overloaded(point)
         whole = self.space.only(point, axes)
-        smallest = self._minimal(self._shrink_levels(whole, where), where)
+        smallest = self._shrinking.minimal(self._shrinking.levels(whole, where), where)
         spent = self.outcome.episodes - start
         for suspect in dict.fromkeys((smallest, whole)):
             result = self._confirmed(suspect)
@@ -333,65 +314,6 @@ class Hunt:
                 self._found(cause, sure=not where.reliable)
                 return True
         return False
-
-    def _shrink_axes(self, point: Point, where: Where) -> list[int] | None:
-        """The axes that make it fail, or None when it takes more than three."""
-        if len(active(point)) == 1:
-            return active(point)
-        suspects = Suspects.of(self.space, point, self._vouching(where))
-        for _ in range(MOST_TESTS):
-            axes, weight = suspects.best()
-            if weight >= (SURE if where.reliable else SURE_WHEN_FLAKY):
-                return axes
-            kept = suspects.next_test()
-            test = self.space.only(point, kept)
-            solved = self._again(test, where.scenes)
-            if solved is not None:
-                light = severity(test) <= self.history.solved_severity(TRUSTED)
-                suspects.learn(kept, solved, where.rates, light)
-        return None
-
-    def _shrink_levels(self, cause: Point, where: Where) -> Point:
-        """Each ordered axis in turn down to the lowest level that still fails; level 0 drops it."""
-        for axis in active(cause):
-            if self.space.ordered[axis]:
-                sign = 1 if cause[axis] > 0 else -1
-                thresholds = Thresholds.of(self.space, cause, axis, self._vouching(where))
-                for _ in range(MOST_TESTS):
-                    level, weight = thresholds.best()
-                    if weight >= (SURE if where.reliable else SURE_WHEN_FLAKY):
-                        break
-                    tried = thresholds.next_test()
-                    solved = self._again(change(cause, axis, sign * tried), where.scenes)
-                    if solved is not None:
-                        thresholds.learn(tried, solved, where.rates)
-                cause = change(cause, axis, sign * level)
-        return cause
-
-    def _vouching(self, where: Where) -> NDArray[np.int64]:
-        return self.history.solved_points(where.scenes)
-
-    def _minimal(self, cause: Point, where: Where) -> Point:
-        """With answers that cannot be relied on, look at each axis once more: without it, is it solved?"""
-        if where.reliable:
-            return cause
-        for axis in active(cause):
-            without = change(cause, axis, 0)
-            if any(without) and self._fails(without, where):
-                return self._minimal(without, where)
-        return cause
-
-    def _fails(self, point: Point, where: Where) -> bool:
-        """As often as with the cause rather than without it: whichever is twenty times as likely."""
-        rates, evidence = where.rates, 0.0
-        for _ in range(MOST_TESTS):
-            solved = self._again(point, where.scenes)
-            if solved is not None:
-                with_cause, without = (1 - r if solved else r for r in (rates.with_cause, rates.without))
-                evidence += log(with_cause / without)
-            if abs(evidence) >= log(20):
-                break
-        return evidence > 0
 
     def _confirmed(self, point: Point) -> Count | None:
         """How often it fails if that is more often than the control arm, on scenes that nothing was asked in before."""
@@ -420,7 +342,7 @@ class Hunt:
         confirmed = cause.confirmed
         if sure or confirmed.failed == confirmed.asked:
             return
-        smaller = self._minimal(cause.point, Where(Rates(min(confirmed.rate, 1 - self._luck), self._luck)))
+        smaller = self._shrinking.minimal(cause.point, Where(Rates(min(confirmed.rate, 1 - self._luck), self._luck)))
         if smaller != cause.point and (again := self._confirmed(smaller)) is not None:
             seed = self.history.failing_scenes(smaller)[0]
             self._found(replace(cause, point=smaller, seed=seed, confirmed=again), sure=True)

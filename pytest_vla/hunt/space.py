@@ -54,11 +54,6 @@ class Space:
         """The point with every other axis neutral."""
         return tuple(level if axis in axes else 0 for axis, level in enumerate(point))
 
-    def lower(self, point: Point, axis: int) -> Point:
-        """The point with an axis one level nearer to neutral; an unordered axis has nothing nearer than neutral."""
-        level = point[axis]
-        return change(point, axis, nearer(level) if self.ordered[axis] else 0)
-
 
 def at_least(level: int, need: int) -> bool:
     """As far off as needed, in the same direction."""

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from pytest_vla import run
 from pytest_vla.hunt.outcome import Budget, Find, HuntError, Probe
-from pytest_vla.hunt.search import MOST_MEASURED, MOST_TESTS, Hunt
+from pytest_vla.hunt.search import MOST_MEASURED, Hunt
+from pytest_vla.hunt.shrink import MOST_TESTS
 from pytest_vla.hunt.space import Space, active
 from pytest_vla.run.hunts import Count
 
@@ -379,7 +380,7 @@ def test_a_feature_of_the_scene_is_part_of_the_cause(seed):
 def test_an_earlier_find_is_tried_in_its_very_scene_and_is_mended_when_that_is_solved():
     broken, mended = Find(point(robot_delay=8), 77), Find(point(sensor_noise=8), 88)
     policy = Policy(point(robot_delay=4))
-    outcome = hunt(policy, 16, known=[broken, mended])
+    outcome = hunt(policy, 11, known=[broken, mended])
     assert policy.asked[10] == Probe(broken.point, 77)
     assert outcome.known == {broken: True}, "the other was not tried again"
     assert hunt(policy, 60, known=[mended, broken]).known == {mended: False, broken: True}
