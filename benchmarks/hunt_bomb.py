@@ -31,7 +31,7 @@ PLANTED = (
     {"camera.yaw": 4, "light.brightness": 3},
     {"language.paraphrase": 3, "appearance.table_texture": 5},
 )
-EPISODES, QUICK_EPISODES = 250, 150
+EPISODES, QUICK_EPISODES = 250, 200
 SPACE = Space.of(AXES)
 
 
