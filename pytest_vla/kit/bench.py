@@ -17,8 +17,8 @@ from pytest_vla.kit.cameras import edited
 from pytest_vla.kit.edits import IN_PLACE, CameraEdit
 from pytest_vla.kit.gantry import WRIST, Gantry, GantryEnv, GantryPolicy
 from pytest_vla.kit.goals import Judge, TableState
-from pytest_vla.kit.layout import GAP_M, Spot, Surroundings, distance, shift_things
-from pytest_vla.kit.mujoco_table import BODIES, JOINTS, MujocoTable, add_gantry, add_surroundings, lights
+from pytest_vla.kit.layout import GAP_M, Rim, Spot, distance, shift_things
+from pytest_vla.kit.mujoco_table import BODIES, JOINTS, MujocoTable, add_gantry, add_rim, lights
 from pytest_vla.kit.parts import Block, Loose, Part
 from pytest_vla.kit.patterns import PATTERNS, painted
 from pytest_vla.kit.suite import GantrySuite, own
@@ -58,11 +58,11 @@ class Bench:
     """The kinds of parts that the axes about things act on: their place, size, mass and friction."""
 
     @property
-    def surroundings(self) -> Surroundings:
+    def rim(self) -> Rim:
         """What is beyond the places of parts and the robot's reach."""
         low, high = self.gantry.low_m, self.gantry.high_m
         x, y = (max(-low[axis], high[axis]) + GAP_M for axis in (0, 1))
-        return Surroundings((x, y), TABLE_HALF_M)
+        return Rim((x, y), TABLE_HALF_M)
 
     def inside(self, spot: Spot) -> bool:
         return self.low[0] <= spot[0] <= self.high[0] and self.low[1] <= spot[1] <= self.high[1]
@@ -184,7 +184,7 @@ class BenchTable(MujocoTable):
         scene = Scene(lights(edits.light))
         colour = edits.table_colour or TABLE_COLOUR
         scene.table(TABLE_HALF_M, painted(PATTERNS[edits.table_texture](TABLE_PX), colour))
-        add_surroundings(scene, bench.surroundings, edits.background)
+        add_rim(scene, bench.rim, edits.background)
         scene.camera("front", edited(bench.front, edits.front, (0.0, 0.0, 0.0)))
         add_gantry(scene, bench.gantry, WRIST)
         for part in parts:
@@ -253,6 +253,13 @@ class BenchSuite(GantrySuite):
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
         return BenchOracle(own(env, BenchEnv))
+
+    def features(self, env: gymnasium.Env[Any, Any]) -> Mapping[str, str | float]:
+        """Of the first part that was put there, as the front camera sees it; a suite knows more of its own."""
+        parts = own(env, BenchEnv).instance.parts
+        (x, y), count = parts[0].spot, float(len(parts))
+        side, depth = "left" if x < 0 else "right", "near" if y < 0 else "far"
+        return {"part": parts[0].label, "side": side, "depth": depth, "parts": count}
 
     def axes(self) -> Sequence[str]:
         return axes.supported(scene_axes(self.bench))

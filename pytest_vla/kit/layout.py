@@ -30,8 +30,8 @@ Thing = TypeVar("Thing", bound=Standing)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What is around the working area of a table, which is a rectangle about the origin."""
+class Rim:
+    """What of a table is around its working area, a rectangle about the origin."""
 
     free_half_m: Spot
     table_half_m: float

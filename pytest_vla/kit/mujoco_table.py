@@ -8,7 +8,7 @@ from pytest_vla.kit.cameras import lamp
 from pytest_vla.kit.edits import LightEdit
 from pytest_vla.kit.gantry import BOXES, RAMP_HZ, Action, Array, Gantry, ramp_counts
 from pytest_vla.kit.images import Image
-from pytest_vla.kit.layout import Surroundings
+from pytest_vla.kit.layout import Rim
 from pytest_vla.kit.patterns import PATTERNS, painted
 from pytest_vla.sim.mujoco import MujocoStage, MujocoWorld, Snapshot
 from pytest_vla.sim.mujoco.scene import PAINT, STEP_S, Lights, Scene
@@ -54,14 +54,14 @@ def add_gantry(scene: Scene, gantry: Gantry, wrist: View) -> None:
     motor.forcerange, motor.forcelimited = (-2 * gantry.grip_n, 2 * gantry.grip_n), True
 
 
-def add_surroundings(scene: Scene, free: Surroundings, look: tuple[str, Vector] | None) -> None:
+def add_rim(scene: Scene, rim: Rim, look: tuple[str, Vector] | None) -> None:
     """What is around the working area in another look; without one the table goes on."""
     if look is None:
         return
     pattern, colour = look
     image = painted(PATTERNS[pattern](BACKGROUND_PX), colour)
     scene.material("background", image, texuniform=True, texrepeat=(BACKGROUND_PER_M,) * 2)
-    for (x, y), (width, depth) in free.strips():
+    for (x, y), (width, depth) in rim.strips():
         size, at = (width, depth, BACKGROUND_M), (x, y, BACKGROUND_M)
         scene.shape(scene.ground, "box", size, pos=at, material="background", solid=False)
 

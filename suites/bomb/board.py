@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from pytest_vla.kit.layout import Spot, Surroundings, far_from
+from pytest_vla.kit.layout import Rim, Spot, far_from
 
 SIZE = 5
 PITCH_M = 0.040
@@ -20,7 +20,7 @@ STONE_HEIGHT_M = 0.008
 STONE_KG = 0.005
 STONE_FRICTION = 0.8
 TABLE_HALF_M = 0.8
-SURROUNDINGS = Surroundings((0.21, 0.16), TABLE_HALF_M)
+RIM = Rim((0.21, 0.16), TABLE_HALF_M)
 BESIDE_X_M = (0.132, 0.182)  # stones that are not on the board lie this far left or right of its centre
 BESIDE_Y_M = (-0.105, 0.125)
 CLEARANCE_M = 0.046  # between centres beside the board: room for the gripper's fingers

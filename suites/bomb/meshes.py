@@ -9,7 +9,7 @@ import numpy as np
 from pytest_vla.sim.meshes.mesh import Array, Mesh, cube, sheet
 from pytest_vla.sim.mujoco.scene import TABLE_REPEATS
 
-from .board import BOARD_M, STONE_HEIGHT_M, STONE_RADIUS_M, SURROUNDINGS, TABLE_HALF_M
+from .board import BOARD_M, RIM, STONE_HEIGHT_M, STONE_RADIUS_M, TABLE_HALF_M
 
 STONE_SIDES = 24
 BACKGROUND_PER_M = 2.0  # repeats of its pattern
@@ -26,7 +26,7 @@ def load_mesh(name: str) -> Mesh:
     if name == "board":
         return sheet((BOARD_M, BOARD_M), (1, 1))
     if name.startswith("background"):
-        _, (width, depth) = SURROUNDINGS.strips()[0 if name.endswith("side") else -1]
+        _, (width, depth) = RIM.strips()[0 if name.endswith("side") else -1]
         size = (2 * width, 2 * depth)
         return sheet(size, (BACKGROUND_PER_M * size[0], BACKGROUND_PER_M * size[1]))
     return sheet((2 * TABLE_HALF_M, 2 * TABLE_HALF_M), (TABLE_REPEATS, TABLE_REPEATS))

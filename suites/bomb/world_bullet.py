@@ -20,7 +20,7 @@ from pytest_vla.sim.meshes.mesh import cube_corners
 from pytest_vla.sim.pose import IDENTITY, Pose, Vector
 from pytest_vla.sim.view import View
 
-from .board import STONE_FRICTION, STONE_HEIGHT_M, STONE_KG, SURROUNDINGS
+from .board import RIM, STONE_FRICTION, STONE_HEIGHT_M, STONE_KG
 from .cameras import IMAGE_PX, views
 from .edits import NEUTRAL, SceneEdits
 from .meshes import load_mesh, stone_corners
@@ -209,7 +209,7 @@ class BulletBoard:
             Prop("table", Pose((0.0, 0.0, 0.0)), f"table|{edits.table_texture}", self._tinted(table)),
             Prop("board", Pose((*edits.board_m, BOARD_Z_M)), f"board|{edits.board_texture}", self._tinted(board)),
         ]
-        props += self._surroundings()
+        props += self._rim()
         shifts = {"carriage": 0.0, "left": -left, "right": right}
         for part in BOXES:
             cx, cy, cz = part.centre_m
@@ -227,12 +227,12 @@ class BulletBoard:
         }
         return Moment(tuple(props), cameras, self._light)
 
-    def _surroundings(self) -> list[Prop]:
+    def _rim(self) -> list[Prop]:
         if self._edits.background is None:
             return []
         pattern, colour = self._edits.background
         skin, tint = f"background|{pattern}", self._tinted(colour)
-        strips = zip(("side", "side", "end", "end"), SURROUNDINGS.strips(), strict=True)
+        strips = zip(("side", "side", "end", "end"), RIM.strips(), strict=True)
         return [Prop(f"background_{mesh}", Pose((*middle, BACKGROUND_Z_M)), skin, tint) for mesh, (middle, _) in strips]
 
     def _tinted(self, rgb: Vector) -> tuple[float, float, float, float]:

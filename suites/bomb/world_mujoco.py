@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from pytest_vla.kit.layout import Spot
-from pytest_vla.kit.mujoco_table import JOINTS, MujocoTable, add_gantry, add_surroundings, lights
+from pytest_vla.kit.mujoco_table import JOINTS, MujocoTable, add_gantry, add_rim, lights
 from pytest_vla.sim.mujoco.scene import Scene, friction
 
-from .board import BOARD_M, STONE_FRICTION, STONE_HEIGHT_M, STONE_KG, STONE_RADIUS_M, SURROUNDINGS, TABLE_HALF_M
+from .board import BOARD_M, RIM, STONE_FRICTION, STONE_HEIGHT_M, STONE_KG, STONE_RADIUS_M, TABLE_HALF_M
 from .cameras import IMAGE_PX, views
 from .edits import NEUTRAL, SceneEdits
 from .rig import GANTRY
@@ -50,7 +50,7 @@ def scene_of(stones: Sequence[Stone], edits: SceneEdits) -> Scene:
     """Joints come in this order: the robot's, the stones', the blocks'."""
     scene, cameras = Scene(lights(edits.light)), views(edits)
     scene.table(TABLE_HALF_M, table_image(edits.table_texture, edits.table_colour))
-    add_surroundings(scene, SURROUNDINGS, edits.background)
+    add_rim(scene, RIM, edits.background)
     gloss, board = edits.board_gloss, board_image(edits.board_texture, edits.board_colour)
     scene.material("board", board, gloss=_shine(gloss), reflectance=0.3 * gloss)
     scene.material("stone", stone_image(edits.stone_texture), gloss=_shine(edits.stone_gloss))

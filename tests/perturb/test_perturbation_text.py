@@ -40,6 +40,7 @@ def test_a_perturbation_says_how_far_off_it_is():
     text = Perturbation.parse("camera.yaw=3,language.case=2").describe()
     assert text == "camera.yaw=3 (6 deg), language.case=2 (UPPER)"
     assert Perturbation().describe() == "none"
+    assert Perturbation.parse("camera.yaw=-3").describe() == "camera.yaw=-3 (-6 deg)"
 
 
 @pytest.mark.parametrize(

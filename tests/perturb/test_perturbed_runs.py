@@ -94,6 +94,22 @@ def test_a_sweep_draws_a_curve_over_nine_levels(reach, read_episodes):
     )
 
 
+def test_a_sweep_goes_both_ways_where_an_axis_does(reach, read_episodes):
+    result = run(reach, "--vla-policy=oracle", "--vla-episodes=1", "--vla-sweep=robot.action_gain", "--vla-task=far")
+    swept = {e["perturbation"] for e in read_episodes(reach.path / "run").values()}
+    assert swept == {"", *(f"robot.action_gain={level}" for level in range(-8, 9) if level)}
+    result.stdout.fnmatch_lines(
+        ["sweep of robot.action_gain: *", "  -8 *0.98 times*", "   0 *1 times*", "   8 *1.02 times*"]
+    )
+
+
+def test_a_negative_level_is_part_of_the_node_id_and_replays(reach):
+    run(reach, "--vla-policy=oracle", "--vla-episodes=1", "--vla-perturb=robot.action_gain=-8", "--vla-task=far")
+    episode = "reach/far-calm-00-robot.action_gain=-8"
+    result = reach.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", episode)
+    result.stdout.fnmatch_lines(["the digest matches: same episode, bit for bit"])
+
+
 def test_a_policy_that_reads_stops_doing_the_old_task_when_told_otherwise(told):
     result = run(told, "--vla-policy=test_told:Reads", "--vla-suite=told", "--vla-language-check", "--vla-episodes=2")
     result.stdout.fnmatch_lines(

@@ -9,6 +9,8 @@ from pytest_vla.suites.vima.kit.partitions import L1, L2, L3, L4, TRAIN
 from pytest_vla.suites.vima.tasks import TASKS
 from pytest_vla.suites.vima.textures import TEXTURE_SETS
 
+from pytest_vla.testing import check_suite
+
 STEP_LIMITS = {
     "visual_manipulation": 5, "scene_understanding": 5, "rotate": 5, "rearrange": 7, "rearrange_then_restore": 10,
     "novel_adj": 5, "novel_noun": 5, "novel_adj_and_noun": 5, "twist": 7, "follow_motion": 6, "follow_order": 6,
@@ -22,6 +24,10 @@ SEEN = {
 }  # fmt: skip
 NOVEL = {"letter R", "diamond", "hexagon", "round", "star"}
 TURNABLE = {name for name in SEEN if name.startswith("letter")} | {"heart", "L-shaped block"}
+
+
+def test_the_suite_keeps_the_contract(suite):
+    check_suite(suite, tasks=["rotate", "same_shape", "sweep_without_touching"])
 
 
 def test_there_are_42_test_cells_and_13_train_cells(suite):
