@@ -53,19 +53,27 @@ def _reach(outcome: Outcome, axis: int, seen: Seen) -> Reach:
 
 
 def _bad_levels(axis: int, seen: Seen, without: Count, ordered: bool) -> set[int]:
-    """Levels with more failures than there are without the axis; of an ordered axis, all from one on."""
-    chances = {}
-    for level in range(1, MAX_LEVEL + 1):
-        there = _counted(seen, lambda point, level=level: _is_at(point[axis], level, ordered))  # type: ignore[misc]
-        chances[level] = fisher(there, without) if there.failed else 1.0
-    bad = [level for level, chance in chances.items() if chance * MAX_LEVEL <= ALPHA]
-    if not ordered or not bad:
-        return set(bad)
-    return set(range(min(bad, key=lambda level: chances[level]), MAX_LEVEL + 1))
+    """Levels with more failures than there are without the axis; of an ordered axis, all from the first on.
+
+    That is the first level that fails too often by itself, or with all below it, or from which on the rest does.
+    """
+    levels = range(1, MAX_LEVEL + 1)
+    alone = {level: _chance(axis, seen, without, level, level) for level in levels}
+    if not ordered:
+        return {level for level, chance in alone.items() if chance * len(levels) <= ALPHA}
+    upto = {level: _chance(axis, seen, without, 1, level) for level in levels}
+    beyond = {level: _chance(axis, seen, without, level, MAX_LEVEL) for level in levels}
+    enough = ALPHA / (3 * len(levels))
+    first = [level for level in levels if min(alone[level], upto[level]) <= enough]
+    if min(beyond.values()) <= enough:
+        first.append(min(beyond, key=beyond.__getitem__))
+    return set(range(min(first), MAX_LEVEL + 1)) if first else set()
 
 
-def _is_at(there: int, level: int, ordered: bool) -> bool:
-    return abs(there) >= level if ordered else there == level
+def _chance(axis: int, seen: Seen, without: Count, low: int, high: int) -> float:
+    """That so many fail between two levels, in either direction, if the axis does nothing."""
+    there = _counted(seen, lambda point: low <= abs(point[axis]) <= high)
+    return fisher(there, without) if there.failed else 1.0
 
 
 def _counted(seen: Seen, condition: Callable[[Point], bool]) -> Count:

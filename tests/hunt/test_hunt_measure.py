@@ -124,6 +124,13 @@ def test_an_axis_that_fails_more_often_than_without_it_is_not_robust():
     assert reach.doubtful == Count(16, 40)
 
 
+def test_a_level_that_fails_too_often_is_not_held_to_because_a_higher_one_fails_more():
+    shuffled = [((0, 0, 0, 4), solved) for solved in [True] * 41 + [False] * 23]
+    worse = [((0, 0, 0, 5), False)] * 10
+    reach = brittleness(outcome(*shuffled, *worse, ((0, 0, 0, 3), True), ((0, 0, 0, 2), True)))["robot.delay"]
+    assert (reach.holds_to, reach.failed, reach.doubtful) == (3, 0, Count(33, 74))
+
+
 def test_failures_of_the_policys_own_do_not_make_an_axis_doubtful():
     base = [((0, 0, 0, 4), solved) for solved in [True] * 24 + [False] * 16]
     at_yaw = [((8, 0, 0, 0), solved) for solved in [True] * 12 + [False] * 8]
