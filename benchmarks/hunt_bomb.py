@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.hunt.search import Budget, Hunt, Probe
+from pytest_vla.hunt.outcome import Budget, Probe
+from pytest_vla.hunt.search import Hunt
 from pytest_vla.hunt.space import Space
 from pytest_vla.perturb import Perturbation
 from pytest_vla.policies import Policy
@@ -30,7 +31,7 @@ PLANTED = (
     {"camera.yaw": 4, "light.brightness": 3},
     {"language.paraphrase": 3, "appearance.table_texture": 5},
 )
-EPISODES, QUICK_EPISODES = 250, 150
+EPISODES, QUICK_EPISODES = 250, 200
 SPACE = Space.of(AXES)
 
 

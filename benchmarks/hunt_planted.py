@@ -6,8 +6,8 @@ import hashlib
 import random
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
+from itertools import permutations, product
 
 from pytest_vla.hunt.space import MAX_LEVEL, Point, Space, change, severity
 from pytest_vla.perturb import AXES
@@ -35,7 +35,8 @@ class Mode:
 
     @property
     def axes(self) -> set[int]:
-        return {axis for axis, _, _ in self.ranges}
+        """Those that have to be off neutral."""
+        return {axis for axis, low, _ in self.ranges if low}
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,13 @@ def own_share(policy: Planted, mode: Mode) -> float:
 
 # --- the development set ----------------------------------------------------------------------------------------------
 
-DEVELOPMENT_SPACE = Space.of(
-    (
-        *("camera.yaw", "light.brightness", "appearance.table_texture", "appearance.object_texture"),
-        *("layout.objects", "layout.distractors", "object.mass", "object.friction", "robot.action_noise"),
-        *("robot.delay", "sensor.noise", "language.typos", "language.paraphrase", "language.clause"),
-    )
+DEVELOPMENT_AXES = (
+    *("camera.yaw", "light.brightness", "appearance.table_texture", "appearance.object_texture"),
+    *("layout.objects", "layout.distractors", "object.mass", "object.friction", "robot.action_noise"),
+    *("robot.delay", "sensor.noise", "language.typos", "language.paraphrase", "language.clause"),
 )
+DEVELOPMENT_SPACE = replace(Space.of(DEVELOPMENT_AXES), signed=())
+"""In one direction, as all planted regions are."""
 
 
 def development(noise: float = 0.0) -> list[Planted]:
@@ -97,7 +98,7 @@ def development(noise: float = 0.0) -> list[Planted]:
 
 
 def _mixed(draw: random.Random) -> tuple[Mode, ...]:
-    ordered, unordered = _kinds(DEVELOPMENT_SPACE)
+    ordered, unordered = kinds(DEVELOPMENT_SPACE)
     single, *others = draw.sample(ordered, len(ordered))
     pair, triple, band = others[:2], others[2:5], others[5:7]
     low = draw.randint(2, 5)
@@ -135,6 +136,11 @@ def _dynamics(draw: random.Random) -> tuple[Mode, ...]:
     )
 
 
+def two_ways(noise: float = 0.0) -> list[Planted]:
+    """The development set where axes with two directions have both, and fail in one: half of what is drawn is vain."""
+    return [replace(policy, space=Space.of(DEVELOPMENT_AXES)) for policy in development(noise)]
+
+
 # --- the held-out set -------------------------------------------------------------------------------------------------
 
 Sampler = Callable[[random.Random], tuple[Space, tuple[Mode, ...]]]
@@ -142,10 +148,10 @@ Sampler = Callable[[random.Random], tuple[Space, tuple[Mode, ...]]]
 
 def held_out(noise: float = 0.0) -> list[Planted]:
     """Twelve policies of the same families, each over axes of its own from the whole registry, with other levels."""
-    policies = [_drawn(f"held-out-mixed-{n}", _any_axes, noise) for n in range(8)]
+    policies = [_drawn(f"fresh-mixed-{n}", _any_axes, noise) for n in range(8)]
     for n in range(2):
-        policies.append(_drawn(f"held-out-language-{n}", _words_alone, noise))
-        policies.append(_drawn(f"held-out-dynamics-{n}", _dynamics_alone, noise))
+        policies.append(_drawn(f"fresh-language-{n}", _words_alone, noise))
+        policies.append(_drawn(f"fresh-dynamics-{n}", _dynamics_alone, noise))
     return policies
 
 
@@ -154,13 +160,26 @@ def _drawn(name: str, sampler: Sampler, noise: float) -> Planted:
     draw = random.Random(name)
     while True:
         policy = Planted(name, *sampler(draw), noise)
-        if all(own_share(policy, mode) >= LEAST_OWN_SHARE for mode in policy.modes):
+        apart = all(own_share(policy, mode) >= LEAST_OWN_SHARE for mode in policy.modes)
+        if apart and not any(_implied(policy, a, b) for a, b in permutations(policy.modes, 2)):
             return policy
+
+
+def _implied(policy: Planted, mode: Mode, other: Mode) -> bool:
+    """Whether a mode lies beyond the lowest levels of another: once these are named, all beyond is taken for known."""
+    return policy.space.covers(_lowest(policy, mode), _lowest(policy, other))
+
+
+def _lowest(policy: Planted, mode: Mode) -> Point:
+    point = policy.space.neutral
+    for axis, low, _ in mode.ranges:
+        point = change(point, axis, low)
+    return point
 
 
 def _any_axes(draw: random.Random) -> tuple[Space, tuple[Mode, ...]]:
     space = _space(draw)
-    ordered, unordered = _kinds(space)
+    ordered, unordered = kinds(space)
     single, *others = draw.sample(ordered, len(ordered))
     band, beside = others[5:7]
     return space, (
@@ -173,7 +192,7 @@ def _any_axes(draw: random.Random) -> tuple[Space, tuple[Mode, ...]]:
 
 
 def _words_alone(draw: random.Random) -> tuple[Space, tuple[Mode, ...]]:
-    names = [name for name in AXES if name.startswith("language.")]
+    names = [name for name, axis in AXES.items() if axis.group == "language" and not axis.control]
     graded = draw.choice([name for name in names if AXES[name].ordered])
     chosen = [graded, *draw.sample([name for name in names if not AXES[name].ordered], 2)]
     space = _space(draw, chosen)
@@ -208,18 +227,26 @@ def _space(draw: random.Random, chosen: Sequence[str] = ()) -> Space:
     names = set(chosen)
     for ordered, count in ((True, ORDERED), (False, UNORDERED)):
         there = sum(AXES[name].ordered == ordered for name in names)
-        others = [name for name in AXES if AXES[name].ordered == ordered and name not in names]
+        others = [n for n, axis in AXES.items() if axis.ordered == ordered and not axis.control and n not in names]
         names.update(draw.sample(others, count - there))
-    return Space.of([name for name in AXES if name in names])
+    return replace(Space.of([name for name in AXES if name in names]), signed=())
 
 
 # --- parts of both ----------------------------------------------------------------------------------------------------
 
 
-def _kinds(space: Space) -> tuple[list[int], list[int]]:
-    """The ordered and the unordered axes of a space."""
-    numbers = range(len(space.axes))
+def kinds(space: Space, names: Sequence[str] = ()) -> tuple[list[int], list[int]]:
+    """The ordered and the unordered axes of a space, of these names."""
+    numbers = [number for number, name in enumerate(space.axes) if not names or name in names]
     return [n for n in numbers if space.ordered[n]], [n for n in numbers if not space.ordered[n]]
+
+
+def spread(draw: random.Random, names: Sequence[str], count: int) -> list[str]:
+    """So many of the names, at least three of them ordered and two not."""
+    ordered, unordered = ([n for n in names if AXES[n].ordered == kind] for kind in (True, False))
+    chosen = [*draw.sample(ordered, min(4, len(ordered))), *draw.sample(unordered, 2)]
+    others = [name for name in names if name not in chosen]
+    return chosen + draw.sample(others, min(count - len(chosen), len(others)))
 
 
 def _places(space: Space, *names: str) -> list[int]:

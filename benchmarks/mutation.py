@@ -41,7 +41,21 @@ class Target:
 
 TARGETS = {
     "hunt": Target(
-        ("hunt/search.py", "hunt/suspects.py"), ("tests/hunt/test_hunt_suspects.py", "tests/hunt/test_hunt_search.py")
+        tuple(
+            f"hunt/{name}.py"
+            for name in (
+                "search",
+                "shrink",
+                "suspects",
+                "effects",
+                "conditions",
+                "measure",
+                "history",
+                "draw",
+                "brittleness",
+            )
+        ),
+        tuple(f"tests/hunt/test_hunt_{name}.py" for name in ("suspects", "effects", "conditions", "measure", "search")),
     ),
     "run": Target(("run/*.py",), ("tests/run", "tests/gate/test_flips.py")),
     "exact": Target(("gate/exact.py",), ("tests/gate/test_exact_values.py", "tests/gate/test_exact.py")),

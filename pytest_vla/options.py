@@ -143,6 +143,10 @@ class RobustnessOptions:
     hunt_seconds: float = field(
         default=0.0, metadata=option("seconds", "SECONDS", "Time one hunt may take; 0 means no limit")
     )
+    hunt_seed: int | None = field(
+        default=None,
+        metadata=option("count", "N", "What a hunt draws follows from it (default: drawn, and kept in the run file)"),
+    )
     hunt_database: str | None = field(
         default=None,
         metadata=option("text", "DIR", "Where finds are kept and tried first next time (default: .vla-hunts)"),

@@ -135,6 +135,8 @@ class Replayed:
             f"replayed  {self.result.outcome:<9} {self.result.digest or '(no digest)'}",
             self._verdict(),
         ]
+        if self.result.scene:
+            lines.insert(1, f"scene     {', '.join(f'{name}={value}' for name, value in self.result.scene.items())}")
         if self.policy_changed:
             lines.append("note: the policy is not the one of the run")
         if not self.same and self.recorded.initial_digest != self.result.initial_digest:

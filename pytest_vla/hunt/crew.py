@@ -18,12 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.hunt.resume import Question, answer_of
+from pytest_vla.hunt.resume import Question, Scene, answer_of
 from pytest_vla.run import Record
 
 if TYPE_CHECKING:
     from pytest_vla.hunt.items import HuntKey
-    from pytest_vla.hunt.search import Answer
+    from pytest_vla.hunt.outcome import Answer
+
+    Reply = tuple[Answer, Scene]
+    """Whether an episode was solved, and what its scene is like."""
 
 POLL_S = 0.005
 BEAT_S = 1.0
@@ -68,13 +71,13 @@ class Crew:
 
     # --- the leader ---------------------------------------------------------------------------------------------------
 
-    def play(self, episodes: Sequence[EpisodeKey], player: Player) -> list[Answer]:
-        """Answers for all episodes, by whoever is free."""
+    def play(self, episodes: Sequence[EpisodeKey], player: Player) -> list[Reply]:
+        """Replies for all episodes, by whoever is free."""
 
-        def play(episode: EpisodeKey) -> Answer:
+        def play(episode: EpisodeKey) -> Reply:
             record = player.play(episode)
             player.tell(record)
-            return answer_of(record)
+            return reply_of(record)
 
         names = [f"{self.questions + number:06d}" for number in range(len(episodes))]
         self.questions += len(episodes)
@@ -83,21 +86,22 @@ class Crew:
         waiting = dict(zip(names, episodes, strict=True))
         for name, episode in waiting.items():
             _write(self.folder / f"{name}.ask", [episode.index, episode.perturbation])
-        answers: dict[str, Answer] = {}
+        replies: dict[str, Reply] = {}
         while waiting:
             for name in list(waiting):
                 if self._take(name) or self._abandoned(name):
-                    answers[name] = play(waiting.pop(name))
+                    replies[name] = play(waiting.pop(name))
                     (self.folder / f"{name}.taken").unlink(missing_ok=True)
                     break
-                answer = _read(self.folder / f"{name}.done")
-                if answer is not None:
-                    (answers[name],) = answer
+                reply = _read(self.folder / f"{name}.done")
+                if reply is not None:
+                    answer, scene = reply
+                    replies[name] = answer, scene
                     waiting.pop(name)
                     (self.folder / f"{name}.done").unlink()
             else:
                 time.sleep(POLL_S)
-        return [answers[name] for name in names]
+        return [replies[name] for name in names]
 
     def _take(self, name: str) -> bool:
         taken = self.folder / f"{name}.taken"
@@ -138,8 +142,13 @@ class Crew:
             raise
         if _renamed(taken, played):  # else it took too long, and the leader has it
             player.tell(record)
-            _write(self.folder / f"{name}.done", [answer_of(record)])
+            _write(self.folder / f"{name}.done", list(reply_of(record)))
             played.unlink(missing_ok=True)
+
+
+def reply_of(record: Record) -> Reply:
+    """What a probe says to the search."""
+    return answer_of(record), dict(record.result.scene)
 
 
 def help_out(crew: Crew, player: Player, key: HuntKey) -> None:

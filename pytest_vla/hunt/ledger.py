@@ -1,4 +1,4 @@
-"""What earlier hunts found, in a Hypothesis example database: it is tried first the next time."""
+"""What earlier hunts found, in a Hypothesis example database: the very episodes are tried first the next time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_vla.hunt.search import HuntError
+from pytest_vla.hunt.outcome import Find, HuntError
+from pytest_vla.hunt.space import Space
+from pytest_vla.perturb import Perturbation, PerturbationError
 
 if TYPE_CHECKING:
     from pytest_vla.hunt.items import HuntKey
 
 FOLDER = Path(".vla-hunts")
+
+
+def find_text(index: int, perturbation: str) -> str:
+    """A find as it is kept: the index of the scene that showed it, and what was off."""
+    return f"{index} {perturbation}"
+
+
+def read_find(text: str, space: Space) -> Find | None:
+    """A find that was kept, in this space; None when it has axes that are not hunted now.
+
+    Older ones have no scene.
+    """
+    index, _, perturbation = text.rpartition(" ")
+    try:
+        levels = Perturbation.parse(perturbation)
+    except PerturbationError:
+        return None
+    if not all(name in space.axes for name, _ in levels.levels):
+        return None
+    return Find(space.point(levels), int(index) if index.isdecimal() else None)
 
 
 @dataclass(frozen=True)
@@ -29,11 +51,11 @@ class Ledger:
     def finds(self) -> list[str]:
         return sorted(value.decode() for value in self.database.fetch(self.key))
 
-    def update(self, before: Sequence[str], now: Sequence[str]) -> None:
-        """Keep what was found now; drop what was tried again and is no cause any more."""
-        for text in set(before) - set(now):
+    def update(self, mended: Sequence[str], found: Sequence[str]) -> None:
+        """Keep what was found, and drop what was tried again and solved: nothing else."""
+        for text in mended:
             self.database.delete(self.key, text.encode())
-        for text in now:
+        for text in found:
             self.database.save(self.key, text.encode())
 
 

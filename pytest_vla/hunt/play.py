@@ -6,6 +6,7 @@ Every probe is sent to the run file as it ends, by whoever played it; the end of
 from __future__ import annotations
 
 import inspect
+import secrets
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
@@ -17,25 +18,28 @@ import pytest
 
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.hunt.brittleness import brittleness
-from pytest_vla.hunt.crew import Crew, help_out
+from pytest_vla.hunt.crew import Crew, help_out, reply_of
 from pytest_vla.hunt.frames import save_side_by_side
 from pytest_vla.hunt.items import HuntKey, hunt_of
-from pytest_vla.hunt.ledger import Ledger
+from pytest_vla.hunt.ledger import Ledger, find_text, read_find
+from pytest_vla.hunt.outcome import Answer, Budget, Cause, HuntError, Outcome, Probe
 from pytest_vla.hunt.progress import Progress
-from pytest_vla.hunt.resume import Begun, answer_of
-from pytest_vla.hunt.search import Answer, Budget, Cause, Hunt, HuntError, Outcome, Probe
-from pytest_vla.hunt.space import Point, Space, active, severity
+from pytest_vla.hunt.resume import Begun, Scene
+from pytest_vla.hunt.search import Hunt
+from pytest_vla.hunt.space import Space
 from pytest_vla.hunt.summary import cause_lines
 from pytest_vla.messages import HuntBegan, HuntEnded, Probed, send
-from pytest_vla.perturb import Perturbation, PerturbationError
+from pytest_vla.perturb import Perturbation
 from pytest_vla.run import Cause as CauseRecord
 from pytest_vla.run import HuntRecord, HuntStart, Record
+from pytest_vla.run.hunts import Lower
 from pytest_vla.suite import get_suite
 
 if TYPE_CHECKING:
     from pytest_vla.execution import Execution
     from pytest_vla.options import RobustnessOptions
 
+MOST_SEEDS = 2**31
 PICTURES = "hunts"
 """The pictures' folder in the run folder."""
 
@@ -62,16 +66,21 @@ def lead(player: Player, options: RobustnessOptions, run_folder: Path, crew: Cre
         ledger = Ledger.open(options.hunt_database, player.item.config.rootpath, key)
         start = begun.start
         if start is None:
-            start = HuntStart(*key.name, batch=1 if crew is None else crew.hands, known=tuple(ledger.finds()))
+            seed = secrets.randbelow(MOST_SEEDS) if options.hunt_seed is None else options.hunt_seed
+            hands = 1 if crew is None else crew.hands
+            start = HuntStart(*key.name, batch=hands, known=tuple(ledger.finds()), seed=seed)
             send(player.item, HuntBegan(start))
-        known = [point for text in start.known if (point := _point(space, text)) is not None]
+        finds = {text: find for text in start.known if (find := read_find(text, space)) is not None}
+        asker = Asker(player, space, crew, begun)
         outcome = Hunt(
             space,
-            Asker(player, space, crew, begun),
+            asker,
             Budget(key.budget, options.hunt_seconds or float("inf")),
             seeds=range(key.first_episode, key.first_episode + key.scenes),
             batch=start.batch,
-            known=known,
+            random_seed=start.seed,
+            known=list(finds.values()),
+            scene=lambda index: asker.scenes.get(index, {}),
             on_cause=lambda cause: album.add(key.episode(cause.seed, str(space.perturbation(cause.point)))),
         ).run()
     except HuntError as error:
@@ -79,9 +88,10 @@ def lead(player: Player, options: RobustnessOptions, run_folder: Path, crew: Cre
     record = hunt_record(key, outcome, album)
     album.keep_only(cause.picture for cause in record.causes)
     # Before the hunt's line is written: once it is there, nobody hunts here again.
-    ledger.update(
-        before=[str(space.perturbation(point)) for point in known], now=[cause.perturbation for cause in record.causes]
-    )
+    mended = [text for text, find in finds.items() if outcome.known.get(find) is False]
+    kept = {find.point for find, fails in outcome.known.items() if fails}
+    new = [cause for cause in outcome.causes if cause.point not in kept]
+    ledger.update(mended, [find_text(cause.seed, str(space.perturbation(cause.point))) for cause in new])
     return record
 
 
@@ -142,6 +152,7 @@ class Asker:
     def __init__(self, player: Player, space: Space, crew: Crew | None, begun: Begun) -> None:
         self.player, self.space, self.crew = player, space, crew
         self.recorded = {question: deque(answers) for question, answers in begun.answers.items()}
+        self.scenes: dict[int, Scene] = dict(begun.scenes)
         self.progress = Progress(player.item, player.key)
 
     def __call__(self, probes: Sequence[Probe]) -> list[Answer]:
@@ -158,13 +169,15 @@ class Asker:
 
     def _play(self, episodes: Sequence[EpisodeKey]) -> list[Answer]:
         if self.crew is not None:
-            return self.crew.play(episodes, self.player)
-        answers = []
-        for episode in episodes:
-            record = self.player.play(episode)
-            self.player.tell(record)
-            answers.append(answer_of(record))
-        return answers
+            replies = self.crew.play(episodes, self.player)
+        else:
+            replies = []
+            for episode in episodes:
+                record = self.player.play(episode)
+                self.player.tell(record)
+                replies.append(reply_of(record))
+        self.scenes.update((episode.index, scene) for episode, (_, scene) in zip(episodes, replies, strict=True))
+        return [answer for answer, _ in replies]
 
 
 @dataclass
@@ -190,30 +203,32 @@ class Album:
 
 def hunt_record(key: HuntKey, outcome: Outcome, album: Album) -> HuntRecord:
     """The search as the run file keeps it, the simplest cause first."""
-    causes = sorted(outcome.causes, key=lambda cause: (len(active(cause.point)), severity(cause.point)))
+    base = outcome.base
     return HuntRecord(
         *key.name,
         axes=key.axes,
         episodes=outcome.episodes,
         errors=outcome.errors,
         overloads=outcome.overloads,
-        control=(sum(bool(answer) for answer in outcome.control.values()), len(outcome.control)),
+        control=(base.asked - base.failed, base.asked),
         tested=outcome.tested(),
-        causes=tuple(_cause_record(key, outcome.space, cause, album) for cause in causes),
+        causes=tuple(_cause_record(key, outcome.space, cause, album) for cause in outcome.causes),
         map=brittleness(outcome),
+        unconfirmed=outcome.unconfirmed,
+        known=(sum(outcome.known.values()), len(outcome.known)),
     )
 
 
 def _cause_record(key: HuntKey, space: Space, cause: Cause, album: Album) -> CauseRecord:
     perturbation = str(space.perturbation(cause.point))
     picture = album.pictures.get(key.episode(cause.seed, perturbation), "")
-    return CauseRecord(perturbation, cause.failed, cause.asked, cause.seed, cause.shrink_episodes, picture)
-
-
-def _point(space: Space, text: str) -> Point | None:
-    """A remembered find in this space; None when it has axes that are not hunted now."""
-    try:
-        perturbation = Perturbation.parse(text)
-    except PerturbationError:
-        return None
-    return space.point(perturbation) if all(name in space.axes for name, _ in perturbation.levels) else None
+    lower = None if cause.lower is None else Lower(str(space.perturbation(cause.lower[0])), cause.lower[1])
+    also = tuple(str(space.perturbation(point)) for point in cause.also)
+    return CauseRecord(
+        perturbation,
+        *(cause.failed, cause.asked, cause.seed, cause.shrink_episodes, picture),
+        confirmed=cause.confirmed,
+        lower=lower,
+        condition=cause.condition,
+        also=also,
+    )

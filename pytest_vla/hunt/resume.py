@@ -13,10 +13,12 @@ from pytest_vla.run import HuntStart, Record, Run
 from pytest_vla.run.plan import HuntName
 
 if TYPE_CHECKING:
-    from pytest_vla.hunt.search import Answer
+    from pytest_vla.hunt.outcome import Answer
 
 Question = tuple[int, str]
 """The index and the perturbation of a probe."""
+Scene = Mapping[str, str | float]
+"""The features of a scene by name."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Begun:
     start: HuntStart | None = None
     answers: Mapping[Question, Sequence[Answer]] = field(default_factory=dict)
     """In the order in which they were given: a question may be asked more than once."""
+    scenes: Mapping[int, Scene] = field(default_factory=dict)
+    """What the scenes are like, by index, where the suite says."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,17 @@ class Resumed:
         finished = frozenset(hunt.name for hunt in run.hunts)
         starts = {start.name: start for start in run.hunt_starts}
         answers: dict[HuntName, dict[Question, list[Answer]]] = {}
+        scenes: dict[HuntName, dict[int, Scene]] = {}
         for record in run.probes() if finished != starts.keys() else ():
             key = record.planned
             name = (key.suite, key.task, key.partition)
             answers.setdefault(name, {}).setdefault((key.index, key.perturbation), []).append(answer_of(record))
+            if record.result.scene:
+                scenes.setdefault(name, {})[key.index] = dict(record.result.scene)
         names = (starts.keys() | answers.keys()) - finished
-        return cls(finished, {name: Begun(starts.get(name), answers.get(name, {})) for name in names})
+        return cls(
+            finished, {name: Begun(starts.get(name), answers.get(name, {}), scenes.get(name, {})) for name in names}
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """In built-in types, for workers."""
@@ -56,6 +65,7 @@ class Resumed:
                     "name": list(name),
                     "start": None if begun.start is None else begun.start.to_record(),
                     "answers": [[*question, list(answers)] for question, answers in begun.answers.items()],
+                    "scenes": [[index, dict(scene)] for index, scene in begun.scenes.items()],
                 }
                 for name, begun in sorted(self.begun.items())
             ],
@@ -67,6 +77,7 @@ class Resumed:
             _name(entry["name"]): Begun(
                 None if entry["start"] is None else HuntStart.from_record(entry["start"]),
                 {(index, perturbation): answers for index, perturbation, answers in entry["answers"]},
+                dict(entry["scenes"]),
             )
             for entry in data["begun"]
         }

@@ -1,97 +1,50 @@
-"""The hunt itself, without simulators: draw points, confirm failures, shrink each to its cause, exclude it, go on.
+"""The hunt itself, without simulators: draw points, shrink what fails to a suspect, confirm it on fresh scenes, go on.
 
-The search only knows `ask`, which answers a batch of probes: in one process, over workers, or by simulation.
+The search only knows `ask`, which answers a batch of probes: in one process, over workers, or by simulation. What it
+has found is measured at the end, on scenes that had no part in finding it.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import count
 
+from pytest_vla.hunt.conditions import Scene
+from pytest_vla.hunt.draw import WINDOW, Draw
+from pytest_vla.hunt.effects import LOOKS, Confirmation, propose
 from pytest_vla.hunt.history import History
-from pytest_vla.hunt.space import MAX_LEVEL, Point, Space, active, change, severity
-from pytest_vla.hunt.suspects import Suspects, Thresholds
-from pytest_vla.run.hunts import Tested
+from pytest_vla.hunt.measure import Measurement
+from pytest_vla.hunt.outcome import Answer, Ask, Budget, Cause, Find, HuntError, Outcome, Probe
+from pytest_vla.hunt.shrink import RELIABLE, TRUSTED, Shrink, Where
+from pytest_vla.hunt.space import MAX_LEVEL, Point, Space, severity
+from pytest_vla.hunt.suspects import Rates
+from pytest_vla.run.hunts import Count
+from pytest_vla.run.intervals import binomial_tail
 
-FAILING_SHARE = (0.3, 0.5)
-"""The number of axes off neutral is chosen so that this share of fresh points fails."""
-WINDOW = 8
-"""So many fresh answers between two looks at that share."""
-CANDIDATES = 8
 CONTROL_EPISODES = 10
-CONFIRMED_BY, CONFIRMED_SHARE = 3, 0.75
-SURE, SURE_WHEN_FLAKY = 0.9, 0.95
-MOST_TESTS = 60
-"""Of one shrinking step, before it is given up."""
-RELIABLE = 0.03
-"""Below this flakiness one answer is enough."""
+FAILS_IN, PARTLY = 3, 4
+"""A point is real that fails in three scenes; solved in four before, it fails in a part of the scenes at most."""
+SOON = 2
+"""The same where much fails without a cause."""
+LUCK = 0.05
+"""A point that fails as often as it would by chance, in so many of a hundred cases, is no suspect."""
+NOISY = 0.05
+"""With more failures without a cause, a point that few scenes fail is no lead."""
+MOSTLY = 0.75
+"""What fails in so many scenes may fail in all of them, some answers being wrong."""
+VAIN_SHARE = 0.3
+"""So much of the episodes may go into failing points that come to nothing; the rest is for statistics."""
+TRIES = 2
+"""So often a suspect is tested."""
+PROPOSE_EVERY = 24
+"""Drawn points between two looks at all that was seen."""
 OVERLOAD_STEP = 4
-TRUSTED = 3
-"""One solved point may be luck, three of them show that so much can be solved."""
-
-
-class HuntError(Exception):
-    """A hunt cannot begin, or makes no sense."""
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """One question: does the policy solve the paired episode `seed` at this point?"""
-
-    point: Point
-    seed: int
-
-
-Answer = bool | None
-"""Solved or not; None when the episode broke, which says nothing about the policy."""
-Ask = Callable[[Sequence[Probe]], Sequence[Answer]]
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """When to stop, whichever comes first."""
-
-    episodes: int = 500
-    seconds: float = float("inf")
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """A locally minimal point that fails: with any axis neutral, or any ordered axis one level lower, it does not."""
-
-    point: Point
-    failed: int
-    asked: int
-    shrink_episodes: int
-    seed: int
-    """A paired episode that fails."""
-
-
-@dataclass
-class Outcome:
-    """What a hunt found, and what it looked at."""
-
-    space: Space
-    history: History
-    causes: list[Cause] = field(default_factory=list)
-    control: dict[int, Answer] = field(default_factory=dict)
-    episodes: int = 0
-    errors: int = 0
-    overloads: int = 0
-    """Confirmed failures that took more than three axes at once: too much, rather than a cause."""
-    unconfirmed: int = 0
-
-    def tested(self) -> Tested:
-        """How much was looked at: points, axes off at once, levels in all, and pairs of levels that were solved."""
-        points = list(self.history.answers)
-        return Tested(
-            points=len(points),
-            most_axes=max((len(active(point)) for point in points), default=0),
-            severity=max(map(severity, points), default=0),
-            pairs=self.history.solved_pairs(),
-        )
+MEASURED_SHARE, MOST_MEASURED = 0.2, 60
+"""So much of the time is kept to measure what was found; and so many scenes are enough for it."""
 
 
 class OutOfBudget(Exception):
@@ -110,227 +63,317 @@ class Hunt:
         seeds: Sequence[int] = range(CONTROL_EPISODES),
         batch: int = 1,
         random_seed: int = 0,
-        known: Sequence[Point] = (),
+        known: Sequence[Find] = (),
         on_cause: Callable[[Cause], object] = lambda cause: None,
+        scene: Callable[[int], Scene] = lambda seed: {},
     ) -> None:
         self.space, self._ask, self.budget, self.batch = space, ask, budget, batch
         self.random = random.Random(random_seed)
         self.history = History(space)
         self.outcome = Outcome(space, self.history)
-        self._all_seeds, self._known, self._on_cause = list(seeds), list(known), on_cause
-        self._asked_with: dict[Point, list[int]] = {}
-        self._failed_with: dict[Point, int] = {}
-        self._density = max(1.0, len(space.axes) / 3)
-        self._cap = MAX_LEVEL * len(space.axes)
-        self._window: list[bool] = []
+        self._first_scenes, self._known, self._on_cause, self._scene = list(seeds), list(known), on_cause, scene
+        used = {*self._first_scenes, *(find.seed for find in known)}
+        self._unused = (seed for seed in count(max(self._first_scenes, default=-1) + 1) if seed not in used)
+        self.seeds: list[int] = []
+        """Scenes that were solved unperturbed: only what is solved can be broken."""
+        self._draw = Draw(space, self.random)
+        self._shrinking = Shrink(space, self.history, self._again)
         self._drawn: set[Point] = set()
         self._waiting: list[Point] = []
-        self._deadline = time.monotonic() + budget.seconds
+        self._until_control, self._until_proposal = WINDOW, PROPOSE_EVERY
+        self._draws = self._confirmations = 0
+        self._refused: Counter[Point] = Counter()
+        self._in_vain = 0
+        self._searching = True
+        self._begun = time.monotonic()
 
     def run(self) -> Outcome:
         try:
             self._control()
-            for point in self._known:
-                self._pursue(point)
-            while True:
-                self._answers(self._fresh(self.batch))
-                while self._waiting:
-                    point = self._waiting.pop(0)
-                    if not self._explained(point):
-                        self._pursue(point)
+            for find in self._known:
+                self._try_again(find)
+            for find, fails in self.outcome.known.items():
+                if fails and not self._explained(find.point):
+                    self._pursue(find.point)
+            self._search()
         except OutOfBudget:
-            return self.outcome
+            pass
+        self._searching = False
+        measurement = self._measurement
+        try:
+            self._measure(measurement)
+            while True:  # nothing is pursued any more, but the map has more to stand on
+                self._answers(self._fresh(self.batch))
+        except OutOfBudget:
+            pass
+        self.outcome.causes = measurement.finished(self.history, self._scene)
+        return self.outcome
+
+    def _search(self) -> None:
+        while True:
+            self._answers(self._fresh(self.batch))
+            while self._waiting:
+                point = self._waiting.pop(0)
+                if not self._explained(point):
+                    self._pursue(point)
+            if self._until_proposal <= 0:
+                self._until_proposal = PROPOSE_EVERY
+                self._pursue_proposal()
 
     # --- episodes -----------------------------------------------------------------------------------------------------
 
     def _control(self) -> None:
-        """The same episodes unperturbed: only what is solved there can be broken."""
+        """Scenes unperturbed: how often the policy fails by itself, and what there is to be broken."""
         neutral = self.space.neutral
-        answers = self._answers([Probe(neutral, seed) for seed in self._all_seeds])
-        self.outcome.control = dict(zip(self._all_seeds, answers, strict=False))  # the budget may be smaller
-        self.seeds = [seed for seed, solved in self.outcome.control.items() if solved]
+        self._answers([Probe(neutral, seed) for seed in self._first_scenes])
         if not self.seeds:
             raise HuntError(
-                f"nothing to hunt: the policy solved none of {len(self._all_seeds)} episodes unperturbed. "
-                "Choose a task it can do, or more episodes with --vla-episodes"
+                f"nothing to hunt: the policy solved none of {len(self._first_scenes)} episodes unperturbed. "
+                "Choose a task it can do, or more scenes with --vla-hunt-scenes"
             )
 
-    def _seed(self, point: Point) -> int:
-        """A paired episode this point was not asked with yet, else one at random."""
-        used = self._asked_with.get(point, [])
-        fresh = [seed for seed in self.seeds if seed not in used]
-        return self.random.choice(fresh or self.seeds)
+    def _may_go_on(self) -> bool:
+        """While searching, what it takes to measure the finds is kept."""
+        episodes, seconds = self.budget.episodes, self.budget.seconds
+        if self._searching and self.outcome.causes:
+            episodes -= self._measurement.reserve(episodes)
+            seconds *= 1 - MEASURED_SHARE
+        return self.outcome.episodes < episodes and time.monotonic() - self._begun <= seconds
+
+    @property
+    def _measurement(self) -> Measurement:
+        return Measurement(self.space, self.outcome.causes, MOST_MEASURED)
 
     def _answers(self, probes: Sequence[Probe]) -> Sequence[Answer]:
-        probes = probes[: max(self.budget.episodes - self.outcome.episodes, 0)]
-        if not probes or time.monotonic() > self._deadline:
+        probes = probes[: self.budget.episodes - self.outcome.episodes]
+        if not probes or not self._may_go_on():
             raise OutOfBudget
         answers = self._ask(probes)
         self.outcome.episodes += len(probes)
         for probe, solved in zip(probes, answers, strict=True):
-            self._asked_with.setdefault(probe.point, []).append(probe.seed)
-            if probe.point in self._drawn:
-                self._drawn.discard(probe.point)
-                self._calibrate(solved)
-                if solved is False:
-                    self._waiting.append(probe.point)
-            if solved is None:
-                self.outcome.errors += 1
-            elif any(probe.point):
-                self.history.add(probe.point, solved)
-                if not solved:
-                    self._failed_with[probe.point] = probe.seed
+            self._take(probe, solved)
         return answers
 
-    def _again(self, point: Point) -> Answer:
+    def _take(self, probe: Probe, solved: Answer) -> None:
+        drawn = probe.point in self._drawn
+        self._drawn.discard(probe.point)
+        if not any(probe.point):
+            self._take_control(probe.seed, solved)
+        elif solved is not None:
+            self.history.add(probe.point, probe.seed, solved, drawn=drawn)
+            if drawn:
+                self._draw.learn(not solved, self._luck)
+                self._draws += 1
+                self._until_control -= 1
+                self._until_proposal -= 1
+                if not solved and self._searching:
+                    self._waiting.append(probe.point)
+        self.outcome.errors += solved is None
+
+    def _take_control(self, seed: int, solved: Answer) -> None:
+        if seed not in self.outcome.control:
+            self.outcome.control[seed] = solved
+            if solved:
+                self.seeds.append(seed)
+
+    @property
+    def _luck(self) -> float:
+        """How often anything fails without a cause: as the control arm does, and as what came to nothing."""
+        base = self.outcome.base
+        control = (base.failed + 0.2) / (base.asked + 4)
+        nothing = self.outcome.unconfirmed / (self._draws + 20)
+        return min(max(control, nothing, 0.01), 0.5)
+
+    def _seed(self, point: Point, scenes: Sequence[int]) -> int:
+        """A scene this point was not asked in yet, else one at random."""
+        used = self.history.asked_in(point)
+        fresh = [seed for seed in scenes if seed not in used]
+        return self.random.choice(fresh or list(scenes))
+
+    def _again(self, point: Point, scenes: Sequence[int] = ()) -> Answer:
         """One more answer for a point; whoever else could answer meanwhile gets fresh points."""
-        return self._answers([Probe(point, self._seed(point)), *self._fresh(self.batch - 1)])[0]
+        return self._asked([Probe(point, self._seed(point, scenes or self.seeds))])[0]
+
+    def _asked(self, probes: Sequence[Probe]) -> list[Answer]:
+        """Answers to these, in batches that are filled up with fresh points."""
+        answers: list[Answer] = []
+        while len(answers) < len(probes):
+            now = list(probes[len(answers) : len(answers) + self.batch])
+            answers += self._answers([*now, *self._fresh(self.batch - len(now))])[: len(now)]
+        return answers
 
     def _fresh(self, count: int) -> list[Probe]:
-        """Probes of newly drawn points; those that fail wait to be pursued."""
-        points = [self._draw() for _ in range(count)]
-        if not all(map(any, points)):
-            raise OutOfBudget  # with all causes excluded, nothing is left to be tried
-        self._drawn.update(points)
-        return [Probe(point, self._seed(point)) for point in points]
+        """Probes of newly drawn points; those that fail wait to be pursued. The control arm grows beside them."""
+        if not self.seeds:
+            raise OutOfBudget
+        probes = []
+        for _ in range(count):
+            if self._until_control <= 0:
+                self._until_control = WINDOW * (1 if self.outcome.base.failed else 2 if self._draw.quiet else 4)
+                probes.append(Probe(self.space.neutral, next(self._unused)))
+                continue
+            point = self._draw.point(self.history.novelty, self._causes)
+            if not any(point):
+                raise OutOfBudget  # with all causes excluded, nothing is left to be tried
+            self._drawn.add(point)
+            probes.append(Probe(point, self._seed(point, self.seeds)))
+        return probes
 
-    def _confirmed(self, point: Point, by: int = CONFIRMED_BY) -> bool:
-        """Three of four paired episodes fail; asks only as many as it takes to know."""
-        while True:
-            failed, solved = self.history.failed(point), self.history.solved(point)
-            if failed >= by and failed >= CONFIRMED_SHARE * (failed + solved):
-                return True
-            if solved > (1 - CONFIRMED_SHARE) * max(failed + solved, by / CONFIRMED_SHARE):
-                return False
-            self._again(point)
-
-    # --- drawing ------------------------------------------------------------------------------------------------------
-
-    def _draw(self) -> Point:
-        """Of a few random points of the right density, the one that shows most that no solved point has shown."""
-        return max((self._candidate() for _ in range(CANDIDATES)), key=self.history.novelty)
-
-    def _candidate(self) -> Point:
-        count = int(self._density) + (self.random.random() < self._density % 1)
-        size = len(self.space.axes)
-        levels = [0] * size
-        for axis in self.random.sample(range(size), min(max(count, 1), size)):
-            levels[axis] = self.random.randint(1, MAX_LEVEL)
-        return self._repaired(tuple(levels))
-
-    def _repaired(self, point: Point) -> Point:
-        """Take out what is known to fail: one axis of each known cause is drawn anew, short of it."""
-        for _ in range(20):
-            known = next((c.point for c in self.outcome.causes if self.space.covers(point, c.point)), None)
-            if known is None:
-                break
-            axis = self.random.choice(active(known))
-            need = known[axis]
-            others = [n for n in range(1, MAX_LEVEL + 1) if n < need or (not self.space.ordered[axis] and n != need)]
-            point = change(point, axis, self.random.choice(others) if others else 0)
-        levels, off, total = list(point), active(point), severity(point)
-        while total > self._cap:
-            axis = self.random.choice(off)
-            less = 1 if self.space.ordered[axis] else levels[axis]
-            levels[axis] -= less
-            total -= less
-            if not levels[axis]:
-                off.remove(axis)
-        return tuple(levels)
-
-    def _calibrate(self, solved: Answer) -> None:
-        """More axes while too little of what is drawn fails, fewer while too much does."""
-        if solved is not None:
-            self._window.append(not solved)
-        if len(self._window) < WINDOW:
-            return
-        share = sum(self._window) / len(self._window)
-        self._window.clear()
-        if share < FAILING_SHARE[0]:
-            self._density = min(self._density * 1.25, len(self.space.axes))
-        elif share > FAILING_SHARE[1]:
-            self._density = max(self._density * 0.8, 1.0)
+    @property
+    def _causes(self) -> list[Point]:
+        return [cause.point for cause in self.outcome.causes]
 
     def _explained(self, point: Point) -> bool:
-        return any(self.space.covers(point, cause.point) for cause in self.outcome.causes)
+        return any(self.space.covers(point, cause) for cause in self._causes)
 
-    # --- shrinking ----------------------------------------------------------------------------------------------------
+    # --- from a failing point to a cause ------------------------------------------------------------------------------
+
+    def _try_again(self, find: Find) -> None:
+        """An earlier find: the very episode first. It is mended when that is solved, twice to be sure."""
+        scenes = self.seeds if find.seed is None else [find.seed]
+        answers = [self._again(find.point, scenes)]
+        if answers[0] is not False:
+            answers.append(self._again(find.point, scenes))
+        if False in answers or True in answers:
+            self.outcome.known[find] = False in answers
 
     def _pursue(self, point: Point) -> None:
-        """From a failing point to its cause, if it is one."""
-        if not self._confirmed(point):
-            self.outcome.unconfirmed += 1
-            return
+        """One failing point; not where following such points has led nowhere all the time."""
         start = self.outcome.episodes
-        axes = self._shrink_axes(point)
-        if axes is None:
-            self._overloaded(point)
+        if self._in_vain > VAIN_SHARE * start:
             return
-        smallest = self._minimal(self._shrink_levels(self.space.only(point, axes)))
-        if not self._confirmed(smallest):
+        where = self._where(point)
+        if where is None or not self._shrink(point, where):
             self.outcome.unconfirmed += 1
+            self._in_vain += self.outcome.episodes - start
+
+    def _pursue_proposal(self) -> None:
+        """What goes with failure in all that was seen may be a cause, though no single point showed it."""
+        refused = [point for point, times in self._refused.items() if times >= TRIES]
+        point = propose(self.space, self.history.drawn(besides=[*self._causes, *refused]))
+        if point is None:
             return
-        failed, solved = self.history.failed(smallest), self.history.solved(smallest)
+        failed, chance = 0, 1.0
+        for asked in range(1, 3 * PARTLY + 1):
+            failed += self._again(point) is False
+            chance = binomial_tail(failed, asked, self._luck)
+            if failed >= FAILS_IN and chance <= LUCK:
+                break
+        if chance > 2 * LUCK or not self._shrink(point, self._trust(point)):
+            self._refused[point] += 1
+            self.outcome.unconfirmed += 1
+
+    def _where(self, point: Point) -> Where | None:
+        """Where a point fails; None when that is as often as anything does, or not worth the episodes."""
+        while True:
+            failed, solved = len(self.history.failing_scenes(point)), len(self.history.solving_scenes(point))
+            # The first failure is why it is looked at: the others count.
+            chance = binomial_tail(failed - 1, failed + solved - 1, self._luck) if failed else 1.0
+            if failed >= FAILS_IN and chance <= LUCK:
+                return self._trust(point)
+            if solved >= (PARTLY if self._luck < NOISY else SOON) and chance > LUCK:
+                break
+            if failed + solved >= len(self.seeds):
+                break
+            self._again(point)
+        if failed == 0 or self._luck >= NOISY:
+            return None
+        where = self._trust(point)
+        return where if where.scenes else None
+
+    def _trust(self, point: Point) -> Where:
+        """Whether a point that some scenes solved fails again where it failed, or comes out anew each time."""
+        failing, solving = self.history.failing_scenes(point), self.history.solving_scenes(point)
+        luck = self._luck
+        share = len(failing) / (len(failing) + len(solving))
+        if not solving or (share >= MOSTLY and luck >= RELIABLE):
+            return Where(Rates(1 - luck, luck))
+        again = Count()
+        for scene in (failing * FAILS_IN)[:FAILS_IN]:
+            solved = self._again(point, [scene])
+            if solved is not None:
+                again = again.add(not solved)
+        if again.failed == again.asked:
+            return Where(Rates(1 - luck, luck), tuple(failing))
+        rate = (len(failing) + again.failed) / (len(failing) + len(solving) + again.asked)
+        return Where(Rates(max(min(rate, 1 - luck), luck + 0.1), luck))
+
+    def _shrink(self, point: Point, where: Where) -> bool:
+        """Down to the fewest axes and the lowest levels that still fail, and confirm that."""
+        start = self.outcome.episodes
+        axes = self._shrinking.axes(point, where)
+        if axes is None:
+            return not where.scenes and self._overloaded(point)
+        whole = self.space.only(point, axes)
+        smallest = self._shrinking.minimal(self._shrinking.levels(whole, where), where)
         spent = self.outcome.episodes - start
-        cause = Cause(smallest, failed, failed + solved, spent, self._failed_with[smallest])
-        kept = [known for known in self.outcome.causes if not self.space.covers(known.point, smallest)]
+        for suspect in dict.fromkeys((smallest, whole)):
+            result = self._confirmed(suspect)
+            if result is not None:
+                cause = Cause(suspect, self.history.failing_scenes(suspect)[0], result, spent, bool(where.scenes))
+                self._found(cause, sure=not where.reliable)
+                return True
+        return False
+
+    def _confirmed(self, point: Point) -> Count | None:
+        """How often it fails if that is more often than the control arm, on scenes that nothing was asked in before."""
+        if not any(point) or self._refused[point] >= TRIES or self._explained(point):
+            return None
+        self._confirmations += 1
+        test, result = Confirmation(self._confirmations), Count()
+        for look, size in enumerate(LOOKS):
+            while result.asked < size:
+                scenes = [next(self._unused) for _ in range(size - result.asked)]
+                for solved in self._asked([Probe(point, scene) for scene in scenes]):
+                    result = result if solved is None else result.add(not solved)
+            if self.outcome.base.asked < size:
+                self._asked([Probe(self.space.neutral, scene) for scene in scenes])
+            verdict = test.verdict(look, result, self.outcome.base)
+            if verdict is not None:
+                break
+        self._refused[point] += not verdict
+        return result if verdict else None
+
+    def _found(self, cause: Cause, sure: bool) -> None:
+        """Keep a cause. If one answer seemed enough and is not, an axis may have seemed to matter that does not."""
+        kept = [known for known in self.outcome.causes if not self.space.covers(known.point, cause.point)]
         self.outcome.causes = [*kept, cause]
         self._on_cause(cause)
-
-    def _shrink_axes(self, point: Point) -> list[int] | None:
-        """The axes that make it fail, or None when it takes more than three."""
-        suspects = Suspects.of(self.space, point, self.history.solved_points())
-        for _ in range(MOST_TESTS):
-            axes, weight = suspects.best()
-            if weight >= self._sure():
-                return axes
-            kept = suspects.next_test()
-            test = self.space.only(point, kept)
-            solved = self._again(test)
-            if solved is not None:
-                light = severity(test) <= self.history.solved_severity(TRUSTED)
-                suspects.learn(kept, solved, self.history.flakiness, light)
-        return None
-
-    def _shrink_levels(self, cause: Point) -> Point:
-        """Each ordered axis in turn down to the lowest level that still fails; level 0 drops it."""
-        for axis in active(cause):
-            if self.space.ordered[axis]:
-                thresholds = Thresholds.of(self.space, cause, axis, self.history.solved_points())
-                for _ in range(MOST_TESTS):
-                    level, weight = thresholds.best()
-                    if weight >= self._sure():
-                        break
-                    tried = thresholds.next_test()
-                    solved = self._again(change(cause, axis, tried))
-                    if solved is not None:
-                        thresholds.learn(tried, solved, self.history.flakiness)
-                cause = change(cause, axis, level)
-        return cause
-
-    def _sure(self) -> float:
-        return SURE if self.history.flakiness < RELIABLE else SURE_WHEN_FLAKY
-
-    def _minimal(self, cause: Point) -> Point:
-        """With answers that cannot be relied on, look at each axis once more: without it, is it solved?"""
-        if self.history.flakiness < RELIABLE:
-            return cause
-        for axis in active(cause):
-            without = change(cause, axis, 0)
-            if any(without) and self._fails(without):
-                return self._minimal(without)
-        return cause
-
-    def _fails(self, point: Point) -> bool:
-        """Whichever answer is first ahead by two."""
-        while abs(lead := self.history.failed(point) - self.history.solved(point)) < 2:
-            self._again(point)
-        return lead > 0
-
-    def _overloaded(self, point: Point) -> None:
-        """Not a few axes but too much at once, if it is real: from now on stay well below."""
-        if severity(point) <= self.history.solved_severity(TRUSTED) or not self._confirmed(point, by=CONFIRMED_BY + 2):
-            self.outcome.unconfirmed += 1
+        confirmed = cause.confirmed
+        if sure or confirmed.failed == confirmed.asked:
             return
+        smaller = self._shrinking.minimal(cause.point, Where(Rates(min(confirmed.rate, 1 - self._luck), self._luck)))
+        if smaller != cause.point and (again := self._confirmed(smaller)) is not None:
+            seed = self.history.failing_scenes(smaller)[0]
+            self._found(replace(cause, point=smaller, seed=seed, confirmed=again), sure=True)
+
+    def _overloaded(self, point: Point) -> bool:
+        """Not a few axes but too much at once: from now on stay well below."""
+        if severity(point) <= self.history.solved_severity(TRUSTED):
+            return False
+        failed = solved = 0
+        while failed < FAILS_IN + 2 and failed + solved < len(self.seeds):
+            if solved > (1 - MOSTLY) * max(failed + solved, FAILS_IN + 2):
+                return False
+            self._again(point)
+            failed, solved = len(self.history.failing_scenes(point)), len(self.history.solving_scenes(point))
         self.outcome.overloads += 1
-        self._cap = max(min(self._cap, severity(point) - OVERLOAD_STEP), MAX_LEVEL)
+        self.outcome.too_much = min(self.outcome.too_much, severity(point))
+        self._draw.cap = max(min(self._draw.cap, severity(point) - OVERLOAD_STEP), MAX_LEVEL)
+        return True
+
+    # --- what was found, measured -------------------------------------------------------------------------------------
+
+    def _measure(self, measurement: Measurement) -> None:
+        """The causes, what is one level lower, and no perturbation at all, each on the same fresh scenes."""
+        if not self.outcome.causes:
+            return
+        while not measurement.enough:
+            probes = [Probe(arm, seed) for seed in self._scenes(self.batch) for arm in measurement.arms]
+            for start in range(0, len(probes), self.batch):
+                now = probes[start : start + self.batch]
+                for probe, solved in zip(now, self._answers(now), strict=False):
+                    measurement.add(probe.point, probe.seed, solved)
+
+    def _scenes(self, count: int) -> Iterable[int]:
+        return [next(self._unused) for _ in range(count)]

@@ -26,21 +26,23 @@ def perturbations(
 
     names = resolve([axes] if isinstance(axes, str) else list(axes))
     most = max_axes if max_axes is not None else max(1, round(MOST_OFF * len(names)))
-    levels = st.integers(1, MAX_LEVEL)
-    pairs = st.lists(
-        st.tuples(st.sampled_from(names), levels),
+    off = st.lists(
+        st.tuples(st.sampled_from(names), st.integers(1, MAX_LEVEL), st.booleans()),
         min_size=min_axes,
         max_size=min(most, len(names)),
-        unique_by=lambda pair: pair[0],
+        unique_by=lambda axis: axis[0],
     )
-    return pairs.map(Perturbation.of)
+    return off.map(
+        lambda axes: Perturbation.of((name, -far if back and AXES[name].signed else far) for name, far, back in axes)
+    )
 
 
 def levels_of(axis: str) -> SearchStrategy[Perturbation]:
     """One axis alone, at any level."""
     from hypothesis import strategies as st
 
-    return st.integers(0, MAX_LEVEL).map(lambda level: Perturbation.of({AXES[axis].name: level}))
+    least = -MAX_LEVEL if AXES[axis].signed else 0
+    return st.integers(least, MAX_LEVEL).map(lambda level: Perturbation.of({AXES[axis].name: level}))
 
 
 def profile(database: Path = FOLDER) -> settings:

@@ -25,6 +25,19 @@ DIGITS = 9
 """Of a weight that is compared with another: a sum is not the same to the last bit on every machine, the search is."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """How often a test fails with the cause in it, and without: an answer says as much as these differ."""
+
+    with_cause: float
+    without: float
+
+    def likelihood(self, inside: NDArray[np.bool_], solved: bool) -> NDArray[np.float64]:
+        """Of an answer, where the cause is in the test and where it is not."""
+        fails = np.where(inside, self.with_cause, self.without)
+        return 1 - fails if solved else fails
+
+
 @dataclass
 class Suspects:
     """The weight of every suspect, and of the last one: that it takes more than three axes."""
@@ -70,13 +83,11 @@ class Suspects:
                 best = (off, list(kept))
         return [self.axes[i] for i in best[1]]
 
-    def learn(self, kept: list[int], solved: bool, flakiness: float, light: bool) -> None:
+    def learn(self, kept: list[int], solved: bool, rates: Rates, light: bool) -> None:
         """Take in the answer of a test; `light` when no more was off in it than in points that were solved."""
         inside = self._contained([self.axes.index(axis) for axis in kept])
-        right, wrong = 1 - flakiness, flakiness
-        likelihood = np.where(inside, wrong if solved else right, right if solved else wrong)
-        too_much = 0.5 if not light else right if solved else wrong
-        self.weights = self.weights * np.append(likelihood, too_much)
+        too_much = 0.5 if not light else 1 - rates.without if solved else rates.without
+        self.weights = self.weights * np.append(rates.likelihood(inside, solved), too_much)
         self.weights /= self.weights.sum()
 
     def _contained(self, kept: list[int]) -> NDArray[np.bool_]:
@@ -90,7 +101,7 @@ class Suspects:
 
 @dataclass
 class Thresholds:
-    """The weight of every level from which an axis may fail, the other axes of the cause being as they are."""
+    """The weight of every level, counted from neutral, from which an axis may fail, all else being as it is."""
 
     weights: NDArray[np.float64]
 
@@ -98,9 +109,10 @@ class Thresholds:
     def of(cls, space: Space, cause: Point, axis: int, solved: NDArray[np.int64]) -> Thresholds:
         others = [other for other in active(cause) if other != axis]
         alike = solved[_near(space, cause, others, solved).all(axis=1)] if others else solved
-        vouched = alike[:, axis]
-        levels = np.arange(cause[axis] + 1)
-        times = ((vouched[:, None] >= levels) & (vouched[:, None] < cause[axis])).sum(axis=0)
+        far = abs(cause[axis])
+        vouched = alike[:, axis] * (1 if cause[axis] > 0 else -1)
+        levels = np.arange(far + 1)
+        times = ((vouched[:, None] >= levels) & (vouched[:, None] < far)).sum(axis=0)
         weights = np.maximum(SEEN_WEIGHT**times, LEAST_WEIGHT)
         return cls(weights / weights.sum())
 
@@ -113,11 +125,9 @@ class Thresholds:
         below = np.cumsum(self.weights)[:-1]
         return int(np.argmin(np.abs(below - 0.5).round(DIGITS)))
 
-    def learn(self, level: int, solved: bool, flakiness: float) -> None:
+    def learn(self, level: int, solved: bool, rates: Rates) -> None:
         """Take in whether the axis at that level was solved."""
-        at_most = np.arange(len(self.weights)) <= level
-        right, wrong = 1 - flakiness, flakiness
-        self.weights = self.weights * np.where(at_most, wrong if solved else right, right if solved else wrong)
+        self.weights = self.weights * rates.likelihood(np.arange(len(self.weights)) <= level, solved)
         self.weights /= self.weights.sum()
 
 
@@ -126,4 +136,4 @@ def _near(space: Space, point: Point, axes: list[int], solved: NDArray[np.int64]
     levels = np.array([point[axis] for axis in axes])
     ordered = np.array([space.ordered[axis] for axis in axes])
     there = solved[:, axes]
-    return np.asarray((there == levels) | (ordered & (there == levels + 1)))
+    return np.asarray((there == levels) | (ordered & (there == levels + np.sign(levels))))

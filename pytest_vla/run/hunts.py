@@ -10,27 +10,91 @@ from pytest_vla.episode import EpisodeKey, builtin
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """Failures of so many episodes."""
+
+    failed: int = 0
+    asked: int = 0
+
+    @property
+    def rate(self) -> float:
+        return self.failed / self.asked if self.asked else 0.0
+
+    def add(self, failed: bool) -> Count:
+        return Count(self.failed + failed, self.asked + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """In which scenes a cause fails, by a feature of theirs; both counts are on the scenes that measured the cause."""
+
+    feature: str
+    relation: str
+    """`=`, `<` or `>`."""
+    value: str | float
+    inside: Count = Count()
+    outside: Count = Count()
+
+    def __str__(self) -> str:
+        return f"{self.feature} {self.relation} {self.value}"
+
+    def holds(self, scene: Mapping[str, str | float]) -> bool:
+        """Whether a scene is one of them; one without the feature is not."""
+        there = scene.get(self.feature)
+        if self.relation == "=" or isinstance(self.value, str):
+            return there == self.value
+        if there is None or isinstance(there, str):
+            return False
+        return there < self.value if self.relation == "<" else there > self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Lower:
+    """The same cause one level lower, on the same scenes."""
+
+    perturbation: str
+    count: Count
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
-    """One smallest perturbation that breaks the policy, with the episode that shows it."""
+    """One smallest perturbation that makes the policy fail more often, with the episode that shows it."""
 
     perturbation: str
     failed: int
     asked: int
+    """Scenes that had no part in finding it; in so many of them it failed."""
     index: int
     shrink_episodes: int = 0
     picture: str = ""
     """The neutral and the failing first frame: a file in the run folder."""
+    confirmed: Count = Count()
+    """On the scenes that confirmed it: no estimate, since it was confirmed because they failed."""
+    lower: Lower | None = None
+    condition: Condition | None = None
+    also: tuple[str, ...] = ()
+    """Other perturbations that fail in the same scenes: the same cause by another name."""
+
+    @property
+    def rate(self) -> Count:
+        return Count(self.failed, self.asked)
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """One axis on the brittleness map: the lowest level that fails, or how far it was off in solved episodes."""
+    """One axis on the brittleness map: the lowest level that fails, or how far it was seen to hold."""
 
     fails_at: int | None = None
     together_with: tuple[str, ...] = ()
     holds_to: int = 0
+    """Up to this level, in either direction, it failed no more often than without it."""
     seen: int = 0
+    """Levels off neutral that hold."""
     episodes: int = 0
+    failed: int = 0
+    """Of these episodes, in which the axis was off and no cause explains a failure."""
+    doubtful: Count | None = None
+    """Beyond `holds_to`: more failures than without the axis, though no cause was confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +118,8 @@ class HuntStart:
     """Probes asked at once."""
     known: tuple[str, ...] = ()
     """Earlier finds, tried first."""
+    seed: int = 0
+    """Of its random draws."""
 
     @property
     def name(self) -> tuple[str, str, str]:
@@ -66,7 +132,8 @@ class HuntStart:
     def from_record(cls, line: Mapping[str, Any]) -> HuntStart:
         """The start behind a line; ValueError, KeyError or TypeError where it is not one that `to_record` writes."""
         names = (str(line["suite"]), str(line["task"]), str(line["partition"]))
-        return cls(*names, batch=int(line["batch"]), known=tuple(map(str, line["known"])))
+        known = tuple(map(str, line["known"]))
+        return cls(*names, batch=int(line["batch"]), known=known, seed=int(line.get("seed", 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +152,16 @@ class HuntRecord:
     tested: Tested = field(default_factory=Tested)
     causes: tuple[Cause, ...] = ()
     map: Mapping[str, Reach] = field(default_factory=dict)
+    unconfirmed: int = 0
+    """Failing points that came to nothing: chance, or too rare to be confirmed."""
+    known: tuple[int, int] = (0, 0)
+    """Earlier finds that still fail, of those that were tried again."""
+
+    @property
+    def base(self) -> Count:
+        """Failures of the policy's own, without perturbation."""
+        solved, asked = self.control
+        return Count(asked - solved, asked)
 
     @property
     def where(self) -> str:
@@ -117,6 +194,8 @@ class HuntRecord:
             tested=_tested(line.get("tested", {})),
             causes=tuple(map(_cause, line["causes"])),
             map={str(axis): _reach(entry) for axis, entry in dict(line["map"]).items()},
+            unconfirmed=int(line.get("unconfirmed", 0)),
+            known=_pair(line.get("known", (0, 0))),
         )
 
 
@@ -129,6 +208,27 @@ def _tested(data: Mapping[str, Any]) -> Tested:
     )
 
 
+def _pair(data: Any) -> tuple[int, int]:
+    first, second = data
+    return int(first), int(second)
+
+
+def _count(data: Mapping[str, Any] | None) -> Count:
+    return Count(int(data["failed"]), int(data["asked"])) if data else Count()
+
+
+def _lower(data: Mapping[str, Any] | None) -> Lower | None:
+    return Lower(str(data["perturbation"]), _count(data["count"])) if data else None
+
+
+def _condition(data: Mapping[str, Any] | None) -> Condition | None:
+    if not data:
+        return None
+    value = data["value"] if isinstance(data["value"], str) else float(data["value"])
+    counts = _count(data["inside"]), _count(data["outside"])
+    return Condition(str(data["feature"]), str(data["relation"]), value, *counts)
+
+
 def _cause(data: Mapping[str, Any]) -> Cause:
     return Cause(
         str(data["perturbation"]),
@@ -137,6 +237,10 @@ def _cause(data: Mapping[str, Any]) -> Cause:
         int(data["index"]),
         int(data.get("shrink_episodes", 0)),
         str(data.get("picture") or ""),
+        _count(data.get("confirmed")),
+        _lower(data.get("lower")),
+        _condition(data.get("condition")),
+        tuple(map(str, data.get("also") or ())),
     )
 
 
@@ -148,4 +252,6 @@ def _reach(data: Mapping[str, Any]) -> Reach:
         int(data.get("holds_to") or 0),
         int(data.get("seen") or 0),
         int(data.get("episodes") or 0),
+        int(data.get("failed") or 0),
+        _count(data["doubtful"]) if data.get("doubtful") else None,
     )

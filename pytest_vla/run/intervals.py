@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from math import comb
 from statistics import NormalDist
 
 Interval = tuple[float, float]
@@ -45,3 +47,26 @@ def _normal(centre: float, variance: float, confidence: float) -> Interval:
 def _quantile(confidence: float) -> float:
     """How many standard deviations a two-sided interval reaches; without scipy, which takes a second to import."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+@cache
+def exact_interval(count: int, measured: int, confidence: float = CONFIDENCE) -> Interval:
+    """Clopper and Pearson's interval of one rate: it holds the true rate at least as often as it says."""
+    tail = (1 - confidence) / 2
+    low = 0.0 if count == 0 else _solve(lambda rate: binomial_tail(count, measured, rate) - tail)
+    high = 1.0 if count == measured else _solve(lambda rate: binomial_tail(count + 1, measured, rate) - (1 - tail))
+    return low, high
+
+
+def binomial_tail(count: int, measured: int, rate: float) -> float:
+    """The chance of so many or more."""
+    return sum(comb(measured, n) * rate**n * (1 - rate) ** (measured - n) for n in range(count, measured + 1))
+
+
+def _solve(increasing: Callable[[float], float]) -> float:
+    """Where it crosses zero between 0 and 1."""
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if increasing(middle) < 0 else (low, middle)
+    return (low + high) / 2

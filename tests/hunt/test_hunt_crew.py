@@ -40,7 +40,7 @@ def keys(count):
 
 
 def answers(count):
-    return [ANSWERS[index % 3] for index in range(count)]
+    return [(ANSWERS[index % 3], {}) for index in range(count)]
 
 
 def test_the_first_to_come_leads(tmp_path):

@@ -46,7 +46,7 @@ class HatesCapitals(GoStraight):
                 for a, o in zip(actions, observations)]
 
 
-@vla.hunt(SeenSuite(), axes="language", task=["near", "far"],
+@vla.hunt(SeenSuite(), axes=["language.case", "language.omit", "robot.action_noise"], task=["near", "far"],
           partition="calm", episodes=90)
 def test_robust(policy, env, episode, perturbation):
     with open(f"played-{os.environ['ROUND']}", "a") as log:
@@ -67,7 +67,7 @@ def hunting(reach):
 def command(run, *arguments):
     return [
         *(sys.executable, "-m", "pytest", "test_robust.py", "--vla-policy=test_robust:HatesCapitals"),
-        *(f"--vla-run-dir={run}", f"--vla-hunt-database={run}-finds", *arguments),
+        *(f"--vla-run-dir={run}", f"--vla-hunt-database={run}-finds", "--vla-hunt-seed=0", *arguments),
     ]
 
 

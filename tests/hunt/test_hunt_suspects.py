@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pytest_vla.hunt.space import Space
-from pytest_vla.hunt.suspects import Suspects, Thresholds
+from pytest_vla.hunt.suspects import Rates, Suspects, Thresholds
 
 SPACE = Space(("a", "b", "c", "d"), ordered=(True, True, False, True))
 NOTHING = np.zeros((0, 4), dtype=np.int64)
@@ -92,32 +92,32 @@ def test_a_test_of_one_axis_is_that_axis():
 def test_an_answer_shifts_weight_by_how_far_it_can_be_trusted():
     suspects = Suspects.of(SPACE, (3, 3, 0, 0), NOTHING)
     before = weight(suspects, 0), weight(suspects, 1), weight(suspects)
-    suspects.learn([0], solved=False, flakiness=0.1, light=True)
+    suspects.learn([0], solved=False, rates=Rates(0.9, 0.1), light=True)
     after = weight(suspects, 0), weight(suspects, 1), weight(suspects)
     assert after[0] / after[1] == pytest.approx(0.9 / 0.1 * before[0] / before[1])
     assert after[2] / after[1] == pytest.approx(before[2] / before[1]), "so little cannot be too much"
     assert suspects.weights.sum() == pytest.approx(1)
-    suspects.learn([0], solved=True, flakiness=0.1, light=True)
+    suspects.learn([0], solved=True, rates=Rates(0.9, 0.1), light=True)
     assert (weight(suspects, 0), weight(suspects, 1), weight(suspects)) == pytest.approx(before)
 
 
 def test_a_heavy_test_says_nothing_about_too_much():
     suspects = Suspects.of(SPACE, (3, 3, 0, 0), NOTHING)
     before = weight(suspects) / weight(suspects, 1)
-    suspects.learn([0], solved=False, flakiness=0.1, light=False)
+    suspects.learn([0], solved=False, rates=Rates(0.9, 0.1), light=False)
     assert weight(suspects) / weight(suspects, 1) == pytest.approx(before * 0.5 / 0.1)
 
 
 def test_the_likeliest_suspect_is_named_by_its_axes():
     suspects = Suspects.of(SPACE, (0, 3, 0, 3), NOTHING)
-    suspects.learn([3], solved=False, flakiness=0.01, light=True)
+    suspects.learn([3], solved=False, rates=Rates(0.99, 0.01), light=True)
     axes, share = suspects.best()
     assert axes == [3]
     assert share == pytest.approx(weight(suspects, 3))
     for _ in range(4):
-        suspects.learn([1], solved=True, flakiness=0.01, light=True)
-        suspects.learn([3], solved=True, flakiness=0.01, light=True)
-        suspects.learn([1, 3], solved=True, flakiness=0.01, light=False)
+        suspects.learn([1], solved=True, rates=Rates(0.99, 0.01), light=True)
+        suspects.learn([3], solved=True, rates=Rates(0.99, 0.01), light=True)
+        suspects.learn([1, 3], solved=True, rates=Rates(0.99, 0.01), light=False)
     assert suspects.best()[0] is None, "more than three axes"
 
 
@@ -146,7 +146,7 @@ def test_solved_points_as_far_off_as_the_cause_are_no_witnesses():
 @pytest.mark.parametrize("was_solved", [True, False])
 def test_an_answer_at_a_level_moves_the_threshold(was_solved):
     thresholds = Thresholds.of(SPACE, (4, 0, 0, 0), 0, NOTHING)
-    thresholds.learn(2, solved=was_solved, flakiness=0.1)
+    thresholds.learn(2, solved=was_solved, rates=Rates(0.9, 0.1))
     up_to, beyond = (0.1, 0.9) if was_solved else (0.9, 0.1)
     expected = np.array([up_to] * 3 + [beyond] * 2)
     assert thresholds.weights == pytest.approx(expected / expected.sum())

@@ -9,14 +9,25 @@ from made_up_runs import names
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.run import Cause, HuntRecord, Reach
-from pytest_vla.run.hunts import HuntStart
+from pytest_vla.run.hunts import Condition, Count, HuntStart, Lower
 from pytest_vla.run.hunts import Tested as Seen
 
 counts = st.integers(0, 500)
-causes = st.builds(Cause, names, counts, counts, counts, counts, names)
+rates = st.builds(Count, counts, counts)
+values = st.one_of(names, st.floats(-9, 9))
+conditions = st.builds(Condition, names, st.sampled_from("=<>"), values, rates, rates)
+others = st.lists(names, max_size=2).map(tuple)
+causes = st.builds(
+    *(Cause, names, counts, counts, counts, counts, names, rates),
+    st.none() | st.builds(Lower, names, rates),
+    st.none() | conditions,
+    others,
+)
 reaches = st.one_of(
-    st.builds(Reach, st.integers(1, 8), st.lists(names, max_size=2).map(tuple)),
-    st.builds(Reach, st.none(), st.just(()), st.integers(0, 8), st.integers(0, 8), counts),
+    st.builds(Reach, st.integers(-8, 8), others),
+    st.builds(
+        *(Reach, st.none(), st.just(()), st.integers(0, 8), st.integers(0, 16), counts, counts), st.none() | rates
+    ),
 )
 hunts = st.builds(
     HuntRecord,
@@ -31,6 +42,8 @@ hunts = st.builds(
     st.builds(Seen, counts, counts, counts, st.floats(0, 1)),
     st.lists(causes, max_size=3).map(tuple),
     st.dictionaries(names, reaches, max_size=3),
+    counts,
+    st.tuples(counts, counts),
 )
 
 
@@ -41,7 +54,7 @@ def test_a_hunt_reads_back_as_it_was(hunt):
     assert HuntRecord.from_record(line) == hunt
 
 
-@given(st.builds(HuntStart, names, names, names, st.integers(1, 9), st.lists(names, max_size=3).map(tuple)))
+@given(st.builds(HuntStart, names, names, names, st.integers(1, 9), others, counts))
 def test_the_start_of_a_hunt_reads_back_as_it_was(start):
     line = json.loads(json.dumps(start.to_record()))
     assert line["type"] == "hunt_start"
@@ -56,7 +69,8 @@ def test_what_an_older_line_does_not_say_is_nothing():
     assert (hunt.errors, hunt.overloads, hunt.tested) == (0, 0, Seen(0, 0, 0, 0.0))
     assert hunt.causes == (Cause("a=1", 2, 3, 5, 0, ""),)
     assert hunt.map == {"a": Reach(None, (), 0, 0, 0)}
-    assert (hunt.episodes, hunt.control) == (9, (3, 4))
+    assert (hunt.episodes, hunt.control, hunt.unconfirmed, hunt.known) == (9, (3, 4), 0, (0, 0))
+    assert (hunt.base, hunt.causes[0].rate) == (Count(1, 4), Count(2, 3))
 
 
 def test_a_hunt_names_its_place_and_the_episode_that_shows_a_cause():

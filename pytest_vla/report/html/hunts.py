@@ -8,9 +8,22 @@ from pathlib import Path
 
 from pytest_vla.options import shown_path
 from pytest_vla.run import Cause, HuntRecord, Reach, Run, replay_command
-from pytest_vla.run.intervals import Interval, rate_interval
+from pytest_vla.run.hunts import Count
+from pytest_vla.run.intervals import Interval, exact_interval
 
 MAX_LEVEL = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RateView:
+    """Failures of so many scenes."""
+
+    count: Count
+    interval: Interval
+
+    @classmethod
+    def of(cls, count: Count) -> RateView:
+        return cls(count, exact_interval(count.failed, count.asked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +32,11 @@ class CauseView:
 
     record: Cause
     magnitudes: str
-    interval: Interval
+    rate: RateView
+    lower: RateView | None
+    inside: RateView | None
+    """Where its condition holds, if it has one."""
+    outside: RateView | None
     replay: str
     picture: str = ""
     """The neutral and the failing first frame as a data address."""
@@ -30,6 +47,8 @@ class HuntView:
     """One task's hunt."""
 
     record: HuntRecord
+    base: RateView
+    """Unperturbed."""
     causes: list[CauseView]
 
 
@@ -53,14 +72,22 @@ def hunt_map(run: Run) -> HuntMap | None:
         return None
     axes = dict.fromkeys(axis for hunt in run.hunts for axis, reach in hunt.map.items() if _was_seen(reach))
     rows = [(axis, [_entry(hunt.map.get(axis)) for hunt in run.hunts]) for axis in axes]
-    return HuntMap([HuntView(hunt, [_cause(hunt, cause, run) for cause in hunt.causes]) for hunt in run.hunts], rows)
+    views = [
+        HuntView(hunt, RateView.of(hunt.base), [_cause(hunt, cause, run) for cause in hunt.causes])
+        for hunt in run.hunts
+    ]
+    return HuntMap(views, rows)
 
 
 def _cause(hunt: HuntRecord, cause: Cause, run: Run) -> CauseView:
+    condition = cause.condition
     return CauseView(
         cause,
         _magnitudes(cause.perturbation),
-        rate_interval(cause.failed, cause.asked),
+        RateView.of(cause.rate),
+        None if cause.lower is None else RateView.of(cause.lower.count),
+        None if condition is None else RateView.of(condition.inside),
+        None if condition is None else RateView.of(condition.outside),
         replay_command(shown_path(run.path), hunt.episode(cause)),
         _picture(cause.picture, run.path.parent),
     )
@@ -85,7 +112,7 @@ def _picture(name: str, folder: Path) -> str:
 
 
 def _was_seen(reach: Reach | None) -> bool:
-    return reach is not None and (reach.fails_at is not None or reach.episodes > 0)
+    return reach is not None and (reach.fails_at is not None or reach.episodes > 0 or reach.doubtful is not None)
 
 
 def _entry(reach: Reach | None) -> Entry:
@@ -95,5 +122,9 @@ def _entry(reach: Reach | None) -> Entry:
         text = f"fails at {reach.fails_at}"
         if reach.together_with:
             text += f" with {', '.join(reach.together_with)}"
-        return Entry(text, 40 * (reach.fails_at - 1) / MAX_LEVEL)
-    return Entry(f"holds to {reach.holds_to} (n={reach.episodes})", 50 + 50 * reach.holds_to / MAX_LEVEL)
+        return Entry(text, 40 * (abs(reach.fails_at) - 1) / MAX_LEVEL)
+    failed = f", {reach.failed} failed" if reach.failed else ""
+    text = f"holds to {reach.holds_to} (n={reach.episodes}{failed})"
+    if reach.doubtful is not None:
+        text += f"; beyond doubtful: {reach.doubtful.failed} of {reach.doubtful.asked} failed"
+    return Entry(text, 50 + 50 * reach.holds_to / MAX_LEVEL)
