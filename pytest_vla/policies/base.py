@@ -33,7 +33,9 @@ class PolicySpec:
     horizon: int | None = None  # how many actions of a chunk are meant to be executed; None: all
     ensemble: str | None = None  # what overlapping chunks are meant to become: one of ENSEMBLES; None: newest
     prompt: bool = False  # whether the multimodal prompt is needed: drawing and sending it costs
-    scan: bool = False  # whether depth, masks and the cameras' matrices are needed: measuring and sending them costs
+    scan: tuple[
+        str, ...
+    ] = ()  # the cameras whose depth, masks and matrices are needed: measuring and sending them costs
     trained_on: tuple[str, ...] = ()  # the tasks it was trained on, or is shown; empty: it does not say
 
     def __post_init__(self) -> None:
@@ -46,7 +48,7 @@ class PolicySpec:
     def from_dict(cls, data: Mapping[str, Any]) -> PolicySpec:
         """The spec in a file; what only a later version knows is left out."""
         known: dict[str, Any] = {item.name: data[item.name] for item in fields(cls) if item.name in data}
-        for name in ("suites", "cameras", "state_keys", "trained_on"):
+        for name in ("suites", "cameras", "state_keys", "scan", "trained_on"):
             known[name] = tuple(known.get(name, ()))
         return cls(**known)
 
@@ -59,7 +61,7 @@ class PolicySpec:
             return f"the policy acts in {', '.join(self.suites)}, not in '{suite.name}'"
         for what, wanted, given in (
             ("rotation", (self.rotation,) if self.rotation else (), suite.rotations),
-            ("camera", self.cameras, suite.cameras),
+            ("camera", (*self.cameras, *self.scan), suite.cameras),
             ("state key", self.state_keys, suite.state_keys),
         ):
             lacking = [name for name in wanted if name not in given]

@@ -16,7 +16,7 @@ from pytest_vla.policies.source import SharedSource
 from pytest_vla.suggest import unknown
 
 from . import text
-from .facts import SUITES
+from .facts import CAMERAS, SUITES
 from .grid import Code, decoded
 from .memory import CAMERA, Memory, Outcome, outcome_of_checkpoint, outcome_of_file
 from .places import places_of
@@ -66,7 +66,7 @@ class InContextPolicy(Policy):
     ) -> None:
         self.select, self.prompt, self.llm, self.memory = select, prompt, llm, memory
         self.shown, self.parsing = shown, parsing
-        self.spec = PolicySpec(suites=SUITES, cameras=(CAMERA,), scan=True, trained_on=memory.tasks)
+        self.spec = PolicySpec(suites=SUITES, cameras=(CAMERA,), scan=CAMERAS, trained_on=memory.tasks)
 
     def reset(self, episode: EpisodeKey) -> Script:
         return Script(episode)
