@@ -35,7 +35,7 @@ class PolicySpec:
     prompt: bool = False  # whether the multimodal prompt is needed: drawing and sending it costs
     scan: tuple[
         str, ...
-    ] = ()  # the cameras whose depth, masks and matrices are needed: measuring and sending them costs
+    ] = ()  # cameras whose depth, masks and matrices are needed: measuring and sending costs
     trained_on: tuple[str, ...] = ()  # the tasks it was trained on, or is shown; empty: it does not say
 
     def __post_init__(self) -> None:
