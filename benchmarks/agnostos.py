@@ -34,7 +34,8 @@ TARGET = {
 HARD = ("scoop_with_spatula", "place_cups")
 RLBENCH_MS = 5.5  # the least that its users report for 0.05 s of simulated time without cameras
 CAMERA_PX = 128
-PARTS = ("speed", "oracle", "strict")
+PARTS = ("speed", "oracle", "strict", "flail")
+FLAIL_M = ((0.05, 0.40), (-0.30, 0.30), (0.752, 1.152))  # where a flailing hand goes
 
 
 def main() -> None:
@@ -60,6 +61,10 @@ def main() -> None:
             rates = solved(suite_of("arm", "strict"), policy, count, asked.task)
             figures[f"strict_{policy}_most"] = max(rates.values())
             checks += [max(rates.values()) <= TARGET[policy]]
+    if "flail" in parts:
+        for rules in ("faithful", "strict"):
+            rates = solved(suite_of("floating", rules), "flail", count, asked.task)
+            figures[f"{rules}_flail"] = {task: rate for task, rate in rates.items() if rate}
     print(json.dumps({"name": "agnostos", "renderer": backend(), **figures, "target": TARGET, "ok": all(checks)}))
 
 
@@ -75,6 +80,7 @@ def solved(suite: AgnostosSuite, policy: str, count: int, tasks: list[str]) -> d
     makers: dict[str, Callable[[], Any]] = {
         "oracle": lambda: suite.oracle(env),
         "noop": lambda: NoopPolicy(suite.noop(env)),
+        "flail": lambda: RandomPolicy(env.action_space, lambda space: flail(suite, space)),
         "random": lambda: RandomPolicy(env.action_space, suite.random_action),
     }
     rates = {}
@@ -84,6 +90,15 @@ def solved(suite: AgnostosSuite, policy: str, count: int, tasks: list[str]) -> d
         print(f"{suite.name} {policy} {task}: {rates[task]:.2f}", flush=True)
     env.close()
     return rates
+
+
+def flail(suite: AgnostosSuite, space: Any) -> Any:
+    """A keyframe close over the table: a hand that goes about among the things, with nothing in mind."""
+    action = suite.random_action(space)
+    for axis, (low, high) in enumerate(FLAIL_M):
+        share = (action[axis] - space.low[axis]) / (space.high[axis] - space.low[axis])
+        action[axis] = low + share * (high - low)
+    return action
 
 
 def speed(mode: str, count: int, tasks: list[str]) -> dict[str, float]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_vla.kit.hand_env import HandEnv
+from pytest_vla.kit.edits import CameraEdit
+from pytest_vla.kit.hand_env import HandEnv, SceneEdits
 from pytest_vla.kit.suite import own
 from pytest_vla.pictures import INK, PAPER, font, picture_of, wrap
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 RENDER_PX, TILE_PX, GAP_PX, LETTER_PX = 768, 200, 6, 12
 COLUMNS = 5
-SKIP = 0.14  # of a picture's height: the hand waits up there
+SKIP, HAND = 0.14, 0.06  # of a picture's height: the hand waits up there
+ROUND_DEG = 150  # how far round the camera goes for what turns its front to the robot
 UNLIKE = 14  # how far a pixel's colour is from the table's where something stands
 FACING_THE_ROBOT = (
     *("open_drawer", "put_item_in_drawer", "put_groceries_in_cupboard", "put_money_in_safe", "close_microwave"),
@@ -64,13 +66,14 @@ def sheet() -> Image:
 
 def tile(suite: AgnostosSuite, env: HandEnv, name: str, split: str) -> Image:
     """The task's first scene, from the side from which it is seen best, without the empty table around it."""
-    observation, _ = env.reset(options={"episode": suite.episode(name, split, 0)})
-    image = observation["images"]["left_shoulder" if name in FACING_THE_ROBOT else "front"]
+    edits = SceneEdits(fixed=CameraEdit(yaw_deg=ROUND_DEG)) if name in FACING_THE_ROBOT else None
+    observation, _ = env.reset(options={"episode": suite.episode(name, split, 0), "edits": edits})
+    image = observation["images"]["front"]
     table = np.median(image[-40:, :40].reshape(-1, 3), axis=0)
     unlike = np.abs(image.astype(int) - table).max(axis=2) > UNLIKE
-    unlike[: round(SKIP * RENDER_PX)] = False
-    if name not in FACING_THE_ROBOT:
-        unlike[: round(2 * SKIP * RENDER_PX)] &= image[: round(2 * SKIP * RENDER_PX)].sum(axis=2) > 0
+    unlike &= image.any(axis=2)  # nothing is as black as where there is nothing
+    unlike[: round(SKIP * RENDER_PX)] &= name in FACING_THE_ROBOT
+    unlike[: round(HAND * RENDER_PX)] = False
     down, across = np.nonzero(unlike)
     centre = (int(down.min() + down.max()) // 2, int(across.min() + across.max()) // 2)
     half = max(int(down.max() - down.min()), int(across.max() - across.min())) // 2 + 16
