@@ -27,15 +27,11 @@ class PolicySpec:
     state_keys: tuple[str, ...] = ()
     state: bool = False  # whether all of the state is needed, as one vector, whatever its parts are called
     chunk: int = 1  # actions one answer holds; more than one stand along the first axis
-    rotation: str | None = (
-        None  # how its actions have rotations, where a suite takes several ways; None: the suite's own
-    )
     horizon: int | None = None  # how many actions of a chunk are meant to be executed; None: all
     ensemble: str | None = None  # what overlapping chunks are meant to become: one of ENSEMBLES; None: newest
     prompt: bool = False  # whether the multimodal prompt is needed: drawing and sending it costs
-    scan: tuple[
-        str, ...
-    ] = ()  # cameras whose depth, masks and matrices are needed: measuring and sending costs
+    rotation: str | None = None  # how its actions have rotations, where a suite takes several ways; None: its own
+    scan: tuple[str, ...] = ()  # cameras whose depth, masks and matrices are needed: measuring them costs
     trained_on: tuple[str, ...] = ()  # the tasks it was trained on, or is shown; empty: it does not say
 
     def __post_init__(self) -> None:
