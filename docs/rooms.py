@@ -48,7 +48,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "plugin": (("plugin", "session", "collection"), ("*",)),
     "cli": (("cli",), ("*",)),
     "suites": (("suites",), ("episode", "kit", "perturb", "policies", "sim", "suite")),
-    "suites' policies": (("suites.policy",), ("policies", "suites", "train")),
+    "suites' policies": (("suites.policy",), ("episode", "policies", "suites", "train")),
 }
 
 

@@ -16,11 +16,11 @@ import pytest
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.inference.session import local_source, remote_source
 from pytest_vla.messages import NotRun, Rolled
-from pytest_vla.options import Settings
-from pytest_vla.policies import Policy, PolicyError, PolicySource
+from pytest_vla.options import InferenceOptions, Settings
+from pytest_vla.policies import Policy, PolicyError, PolicySource, PolicySpec
 from pytest_vla.policies.kinds import choices
 from pytest_vla.rollout import Step, Surroundings, surroundings
-from pytest_vla.run import Failure, Record
+from pytest_vla.run import Failure, Plan, Record
 from pytest_vla.run.trace import Tape
 from pytest_vla.suite import Suite, SuiteError, get_suite
 
@@ -68,8 +68,16 @@ class Execution:
         missing = suite.missing()
         if missing is not None:
             return f"suite '{suite.name}' needs {missing.module}: {missing.install}"
-        mismatch = self.source().spec.mismatch(suite)
+        mismatch = misfit(self.source().spec, suite, self.settings.inference)
         return f"suite '{suite.name}' does not fit: {mismatch}" if mismatch else None
+
+    def leaked(self, plan: Plan) -> list[str]:
+        """Planned tasks that the policy was trained on although they count as unseen, as SUITE/TASK."""
+        if not self.settings.inference.allow_leaks:
+            return []  # such a suite is skipped
+        spec, planned = self.source().spec, {(cell.suite, cell.task) for cell in plan.part.cells()}
+        suites = sorted({suite for suite, _ in planned})
+        return [f"{s}/{task}" for s in suites for task in spec.leaked(suite_named(s)) if (s, task) in planned]
 
     def env_for(self, suite: Suite, task: str) -> gymnasium.Env[Any, Any]:
         """The environment of a task: kept from earlier items where there is one."""
@@ -184,6 +192,17 @@ def explain(report: pytest.TestReport, results: Sequence[Result], gating: bool) 
     report.longrepr = str(first)  # it says more than the traceback of `assert result`
     if gating and all(result.outcome != "error" for result in results):
         report.outcome, report.longrepr = "passed", None
+
+
+def misfit(spec: PolicySpec, suite: Suite, asked: InferenceOptions) -> str | None:
+    """Why a policy cannot, or must not, act in a suite."""
+    leaked = [] if asked.allow_leaks else spec.leaked(suite)
+    if leaked:
+        return (
+            f"the policy was trained on {', '.join(leaked)}, unseen in '{suite.name}'. "
+            "--vla-allow-leaks runs it all the same, and the report says so"
+        )
+    return spec.mismatch(suite)
 
 
 def suite_named(name: str) -> Suite:

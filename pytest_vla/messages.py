@@ -7,7 +7,7 @@ first numpy scalar. In the process that is both worker and controller it stays w
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,8 @@ class Planned:
     """The suite of each benchmark function and its version, by the node id without parameters."""
     gate: Mapping[str, Any] | None = None
     """The gate's own part of the plan."""
+    leaked: Sequence[str] = ()
+    """Planned tasks that the policy was trained on although they count as unseen, as SUITE/TASK."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +118,10 @@ def _encoded(message: Message) -> dict[str, Any]:
     match message:
         case Rolled(records):
             return {"rolled": [record.to_record() for record in records]}
-        case Planned(plan, functions, gate):
+        case Planned(plan, functions, gate, leaked):
             listed = {name: list(suite) for name, suite in functions.items()}
-            return {"planned": plan.to_record(), "functions": listed, "gate": None if gate is None else dict(gate)}
+            told = {"functions": listed, "gate": None if gate is None else dict(gate), "leaked": list(leaked)}
+            return {"planned": plan.to_record(), **told}
         case NotRun(key, why, text):
             named = key_to_list(key) if isinstance(key, EpisodeKey) else list(key)
             return {"not_run": named, "why": why, "message": text}
@@ -138,8 +141,9 @@ def _decoded(data: Mapping[str, Any]) -> Message:
     match data:
         case {"rolled": records}:
             return Rolled(tuple(map(Record.from_record, records)))
-        case {"planned": plan, "functions": functions, "gate": gate}:
-            return Planned(Plan.from_record(plan), {name: (s, v) for name, (s, v) in functions.items()}, gate)
+        case {"planned": plan, "functions": functions, "gate": gate, "leaked": leaked}:
+            told = {name: (suite, version) for name, (suite, version) in functions.items()}
+            return Planned(Plan.from_record(plan), told, gate, leaked)
         case {"not_run": [suite, task, partition], "why": why, "message": text}:
             return NotRun((suite, task, partition), why, text)
         case {"not_run": key, "why": why, "message": text}:

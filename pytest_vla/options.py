@@ -97,6 +97,10 @@ class InferenceOptions:
     deterministic: bool = field(
         default=False, metadata=flag("Same bits at any -n: batches of one fixed size (--vla-batch, or 8)")
     )
+    allow_leaks: bool = field(
+        default=False,
+        metadata=flag("Run a policy although it was trained on tasks that count as unseen; the report says so"),
+    )
     horizon: int = field(
         default=0,
         metadata=option("count", "N", "Actions to execute of each chunk (default: the policy's own, or all)"),

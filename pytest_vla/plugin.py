@@ -177,7 +177,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     plan = plan_of(session.items, config.stash.get(LEFT_OUT, KeySet()), _done(config))
     gate = config.stash[GATE]
-    planned = Planned(plan, functions_of(session.items), gate.scope(plan) if gate is not None else None)
+    scope = gate.scope(plan) if gate is not None else None
+    planned = Planned(plan, functions_of(session.items), scope, config.stash[EXECUTION].leaked(plan))
     if SESSION in config.stash:
         config.stash[SESSION].take(planned)
     elif is_worker(config):

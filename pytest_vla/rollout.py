@@ -131,7 +131,7 @@ class _Attempt:
             episode=self.episode,
             outcome=outcome,
             reason=reason,
-            message=message,
+            message=message or getattr(self.state, "remark", ""),  # what a policy has to say of its own
             steps=self.steps,
             progress=self.progress,
             digest=self.states.hexdigest() if self.initial_digest else "",
@@ -172,7 +172,9 @@ class _Attempt:
             raise PolicyError(f"act() must return a list of actions, got {type(actions).__name__}") from None
         if count != 1:
             raise PolicyError(f"act() got 1 observation and returned {count} actions; it must return one for each")
-        return check_action(actions[0], self.env.action_space)
+        rotation = getattr(getattr(self.policy, "spec", None), "rotation", None)
+        action = actions[0] if rotation is None else self.suite.action(actions[0], rotation)
+        return check_action(action, self.env.action_space)
 
     def _step(self, action: Any) -> tuple[Any, bool, dict[str, Any]]:
         observation, _, terminated, truncated, info = self.outer.step(action)

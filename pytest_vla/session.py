@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.execution import misfit
 from pytest_vla.inference.session import describe, local_workers, open_policy, statistics
 from pytest_vla.messages import (
     HuntBegan,
@@ -87,7 +88,8 @@ class Session:
             if service is not None:
                 config.add_cleanup(service.close)
             for name in settings.run.suite:
-                mismatch = source.spec.mismatch(get_suite(name)) if name in suite_names() else None
+                known = name in suite_names()
+                mismatch = misfit(source.spec, get_suite(name), settings.inference) if known else None
                 if mismatch:
                     raise PolicyError(f"policy '{settings.inference.policy}' cannot act in suite '{name}': {mismatch}")
             session = cls(config, settings, source)
@@ -199,6 +201,8 @@ class Session:
             return
         self.plan = message.plan
         self.writer.write(message.plan.to_record())
+        if message.leaked:
+            self.writer.write({"type": "leaked", "tasks": list(message.leaked)})
         self.live.begin(len(message.plan.part - self.done))
         if self.gate is not None and message.gate is not None:
             done = self.before.records() if self.before is not None else ()

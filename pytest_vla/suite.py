@@ -58,6 +58,7 @@ class Suite(ABC):
     # What a policy may rely on, as data; compared with the policy's spec before the first episode.
     cameras: Sequence[str] = ()
     state_keys: Sequence[str] = ()
+    rotations: Sequence[str] = ()  # the ways in which an action may have its rotation, other than the space's own
     #: path of the test file that `pytest --vla-suite=NAME` runs when no path is given
     test_file: Path | None = None
 
@@ -82,6 +83,10 @@ class Suite(ABC):
         """The partitions that are run when none is named."""
         return self.partitions()
 
+    def unseen_tasks(self) -> Sequence[str]:
+        """Tasks that no policy may have been trained on: its score there would not be what the benchmark asks for."""
+        return ()
+
     def env_group(self, task: str) -> str:
         """Tasks with the same answer share one environment in a worker."""
         return task
@@ -95,6 +100,10 @@ class Suite(ABC):
         from pytest_vla.policies.actions import zero_action
 
         return zero_action(env.action_space)
+
+    def action(self, given: Any, rotation: str) -> Any:
+        """An action of the environment's space, from one that has its rotation in another way (of `rotations`)."""
+        raise SuiteError(f"suite '{self.name}' takes no actions with rotations as {rotation}")
 
     def hold(self, env: gymnasium.Env[Any, Any], last: Any) -> Any:
         """What the robot does in a step that brings no new action; `last` is what it did before, None at the start."""

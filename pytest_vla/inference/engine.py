@@ -28,6 +28,11 @@ class Episode:
     begun: bool = False
     prompt: Any = None
 
+    @property
+    def remark(self) -> str:
+        """What the policy has to say of it."""
+        return str(getattr(self.state, "remark", ""))
+
 
 @dataclass(slots=True)
 class Job:

@@ -76,8 +76,17 @@ def declared(observation: Observation, spec: PolicySpec) -> Observation:
     if "prompt" in seen and not spec.prompt:
         del seen["prompt"]
     if spec.cameras and isinstance(seen.get("images"), Mapping):
-        seen["images"] = {name: image for name, image in seen["images"].items() if name in spec.cameras}
+        seen["images"] = _of_cameras(seen["images"], spec.cameras)
+    if "scan" in seen:
+        scan = seen.pop("scan")
+        if spec.scan:
+            seen["scan"] = {**scan, "cameras": _of_cameras(scan["cameras"], spec.scan)}
     return seen
+
+
+def _of_cameras(pictures: Mapping[str, Any], cameras: Sequence[str]) -> dict[str, Any]:
+    """Those of some cameras; the others are not even drawn."""
+    return {name: pictures[name] for name in pictures if name in cameras}
 
 
 def error_of(failure: Failure) -> Exception:

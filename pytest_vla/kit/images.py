@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 Image = NDArray[np.uint8]
 
 
-class LazyImages(Mapping[str, Image]):
+Drawn = TypeVar("Drawn")
+
+
+class LazyImages(Mapping[str, Drawn]):
     """The cameras' pictures of one moment. `draw` must give the same picture whenever it is asked: from a snapshot."""
 
-    def __init__(self, cameras: Sequence[str], draw: Callable[[str], Image]) -> None:
+    def __init__(self, cameras: Sequence[str], draw: Callable[[str], Drawn]) -> None:
         self._cameras, self._draw = tuple(cameras), draw
-        self._drawn: dict[str, Image] = {}
+        self._drawn: dict[str, Drawn] = {}
 
-    def __getitem__(self, camera: str) -> Image:
+    def __getitem__(self, camera: str) -> Drawn:
         if camera not in self._drawn:
             if camera not in self._cameras:
                 raise KeyError(camera)

@@ -30,6 +30,9 @@ class PolicySpec:
     horizon: int | None = None  # how many actions of a chunk are meant to be executed; None: all
     ensemble: str | None = None  # what overlapping chunks are meant to become: one of ENSEMBLES; None: newest
     prompt: bool = False  # whether the multimodal prompt is needed: drawing and sending it costs
+    rotation: str | None = None  # how its actions have rotations, where a suite takes several ways; None: its own
+    scan: tuple[str, ...] = ()  # cameras whose depth, masks and matrices are needed: measuring them costs
+    trained_on: tuple[str, ...] = ()  # the tasks it was trained on, or is shown; empty: it does not say
 
     def __post_init__(self) -> None:
         if self.horizon is not None and self.horizon < 1:
@@ -41,7 +44,7 @@ class PolicySpec:
     def from_dict(cls, data: Mapping[str, Any]) -> PolicySpec:
         """The spec in a file; what only a later version knows is left out."""
         known: dict[str, Any] = {item.name: data[item.name] for item in fields(cls) if item.name in data}
-        for name in ("suites", "cameras", "state_keys"):
+        for name in ("suites", "cameras", "state_keys", "scan", "trained_on"):
             known[name] = tuple(known.get(name, ()))
         return cls(**known)
 
@@ -53,13 +56,18 @@ class PolicySpec:
         if self.suites and suite.name not in self.suites:
             return f"the policy acts in {', '.join(self.suites)}, not in '{suite.name}'"
         for what, wanted, given in (
-            ("camera", self.cameras, suite.cameras),
+            ("rotation", (self.rotation,) if self.rotation else (), suite.rotations),
+            ("camera", (*self.cameras, *self.scan), suite.cameras),
             ("state key", self.state_keys, suite.state_keys),
         ):
             lacking = [name for name in wanted if name not in given]
             if lacking:
                 return f"the policy needs {what} {', '.join(map(repr, lacking))}; '{suite.name}' has {', '.join(given)}"
         return None
+
+    def leaked(self, suite: Suite) -> list[str]:
+        """Tasks that this policy was trained on although they count as unseen in `suite`."""
+        return [task for task in suite.unseen_tasks() if task in self.trained_on] if self.trained_on else []
 
 
 class Policy:
@@ -73,7 +81,10 @@ class Policy:
     spec: PolicySpec = PolicySpec()
 
     def reset(self, episode: EpisodeKey) -> Any:
-        """The state of a new episode: any object, which `act` may change. Draw from `episode.rng("policy")`."""
+        """The state of a new episode: any object, which `act` may change. Draw from `episode.rng("policy")`.
+
+        What its attribute `remark` says when the episode ends, if it has one, becomes the message of the result.
+        """
         return None
 
     def act(self, observations: Sequence[Observation], states: Sequence[Any]) -> Sequence[Any]:

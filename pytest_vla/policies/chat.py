@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -27,28 +28,56 @@ SYSTEM = (
 _JSON = re.compile(r"[\[{].*[\]}]|-?\d+(?:\.\d+)?", re.DOTALL)
 
 
-@dataclass
-class ChatPolicy(Policy):
-    """Asks all rows of a batch at the same time; remembers nothing between steps."""
+@dataclass(frozen=True)
+class Endpoint:
+    """Where an OpenAI-compatible model answers. The key comes from the environment, never from the command line."""
 
     url: str
     model: str
     timeout: float = 60.0
-    parallel: int = 16
-    spec: PolicySpec = PolicySpec()  # noqa: RUF009  # frozen
 
     @classmethod
-    def at(cls, text: str) -> ChatPolicy:
-        """`https://HOST/v1?model=NAME`; the key comes from the environment, never from the command line."""
+    def at(cls, text: str) -> tuple[Endpoint, dict[str, str]]:
+        """`https://HOST/v1?model=NAME`, and what else its query says."""
         parts = urlsplit(text)
         query = dict(parse_qsl(parts.query))
         if "model" not in query:
             raise PolicyError(f"{text!r} does not say which model to ask: add ?model=NAME")
         try:
-            timeout = float(query.get("timeout", 60.0))
+            timeout = float(query.pop("timeout", 60.0))
         except ValueError:
             raise PolicyError(f"the timeout in {text!r} must be a number of seconds") from None
-        return cls(urlunsplit(parts._replace(query="", fragment="")).rstrip("/"), query["model"], timeout)
+        model = query.pop("model")
+        return cls(urlunsplit(parts._replace(query="", fragment="")).rstrip("/"), model, timeout), query
+
+    def answer(self, messages: Sequence[Mapping[str, str]], **sampling: float) -> str:
+        """What the model says; whatever goes wrong is an EpisodeError or a PolicyError with the reason."""
+        body = json.dumps({"model": self.model, "messages": list(messages), **sampling}).encode()
+        headers = {"Content-Type": "application/json"}
+        if os.environ.get(KEY_VARIABLE):
+            headers["Authorization"] = f"Bearer {os.environ[KEY_VARIABLE]}"
+        request = urllib.request.Request(f"{self.url}/chat/completions", body, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=self.timeout) as reply:
+                content = json.loads(reply.read(MAX_REPLY))["choices"][0]["message"]["content"]
+        except urllib.error.HTTPError as error:
+            raise EpisodeError("policy_error", f"{self.url} answered {error.code}: {error.read(500)!r}") from None
+        except TimeoutError:
+            raise EpisodeError("timeout", f"{self.url} gave no action within {self.timeout:g} s") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise EpisodeError("server_lost", f"{self.url}: {error}") from None
+        except (ValueError, LookupError, TypeError) as error:
+            raise PolicyError(f"{self.url} did not answer like a chat endpoint: {error}") from None
+        return str(content)
+
+
+@dataclass
+class ChatPolicy(Policy):
+    """Asks all rows of a batch at the same time; remembers nothing between steps."""
+
+    endpoint: Endpoint
+    parallel: int = 16
+    spec: PolicySpec = PolicySpec()  # noqa: RUF009  # frozen
 
     def act(self, observations: Sequence[Observation], states: Sequence[Any]) -> list[Any]:
         with ThreadPoolExecutor(min(self.parallel, len(observations))) as pool:
@@ -62,23 +91,7 @@ class ChatPolicy(Policy):
 
     def _ask(self, observation: Observation) -> Any:
         messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": as_text(observation)}]
-        body = json.dumps({"model": self.model, "messages": messages, "temperature": 0}).encode()
-        headers = {"Content-Type": "application/json"}
-        if os.environ.get(KEY_VARIABLE):
-            headers["Authorization"] = f"Bearer {os.environ[KEY_VARIABLE]}"
-        request = urllib.request.Request(f"{self.url}/chat/completions", body, headers)
-        try:
-            with urllib.request.urlopen(request, timeout=self.timeout) as reply:
-                content = json.loads(reply.read(MAX_REPLY))["choices"][0]["message"]["content"]
-        except urllib.error.HTTPError as error:
-            raise EpisodeError("policy_error", f"{self.url} answered {error.code}: {error.read(500)!r}") from None
-        except TimeoutError:
-            raise EpisodeError("timeout", f"{self.url} gave no action within {self.timeout:g} s") from None
-        except OSError as error:
-            raise EpisodeError("server_lost", f"{self.url}: {error}") from None
-        except (ValueError, LookupError, TypeError) as error:
-            raise PolicyError(f"{self.url} did not answer like a chat endpoint: {error}") from None
-        return parse_action(str(content))
+        return parse_action(self.endpoint.answer(messages, temperature=0))
 
 
 def as_text(observation: Observation) -> str:

@@ -51,7 +51,7 @@ def _starts(*schemes: str) -> Callable[[str], bool]:
 
 
 def _ends(suffix: str) -> Callable[[str], bool]:
-    return lambda text: text.endswith(suffix)
+    return lambda text: text.endswith(suffix) and "://" not in text  # an address may well end with a file's name
 
 
 def _is_model_folder(text: str) -> bool:

@@ -59,10 +59,11 @@ def load_server(text: str) -> SharedSource:
 
 def load_chat(text: str) -> SharedSource:
     """All that is known of a chat model is its name."""
-    from pytest_vla.policies.chat import SYSTEM, ChatPolicy
+    from pytest_vla.policies.chat import SYSTEM, ChatPolicy, Endpoint
 
-    policy = ChatPolicy.at(text)
-    return _shared(text, f"chat:{policy.url}:{policy.model}:{text_digest(SYSTEM)[:16]}", policy, verified=False)
+    endpoint, _ = Endpoint.at(text)
+    digest = f"chat:{endpoint.url}:{endpoint.model}:{text_digest(SYSTEM)[:16]}"
+    return _shared(text, digest, ChatPolicy(endpoint), verified=False)
 
 
 def load_factory(text: str) -> SharedSource:

@@ -64,7 +64,7 @@ def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDT
         reasons = table.reason_counts(outcome)
         if reasons:
             lines.append(f"{title}: " + ", ".join(f"{count} {reason}" for reason, count in reasons.items()))
-    lines += [*objection_lines(run), *_not_needed(run), *_incomplete(run), *_unverified(run)]
+    lines += [*objection_lines(run), *_not_needed(run), *_incomplete(run), *_unverified(run), *_leaked(run)]
     run_file = shown_path(run.path)
     lines += [f"run file: {run_file}", *_first_unsolved(table, run_file)]
     return [line.rstrip() for line in lines]
@@ -128,6 +128,10 @@ def _unverified(run: Run) -> list[str]:
     if run.policy.verified is not False:
         return []
     return [f"unverified: what answers behind policy '{run.policy.text}' may change without its digest changing"]
+
+
+def _leaked(run: Run) -> list[str]:
+    return [f"leaked: the policy was trained on {', '.join(run.leaked)}, where it counts as unseen"] * bool(run.leaked)
 
 
 def _first_unsolved(table: Table, run_file: str) -> list[str]:

@@ -84,6 +84,11 @@ class Run:
         return Identity.from_provenance(self.provenance)
 
     @property
+    def leaked(self) -> list[str]:
+        """Tasks of this run that its policy was trained on although they count as unseen, as SUITE/TASK."""
+        return [*dict.fromkeys(str(task) for line in self.of_type("leaked") for task in line["tasks"])]
+
+    @property
     def options(self) -> Line:
         options = self.provenance.get("options")
         return options if isinstance(options, dict) else {}

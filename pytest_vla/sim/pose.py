@@ -35,6 +35,21 @@ class Pose:
         x, y, z = (float(v) for v in rotation_matrix(self.rotation) @ np.asarray(point, dtype=float))
         return self.position[0] + x, self.position[1] + y, self.position[2] + z
 
+    def __matmul__(self, inner: Pose) -> Pose:
+        """A pose of this one's frame, in the world."""
+        return Pose(self.apply(inner.position), multiply(self.rotation, inner.rotation))
+
+    def inverse(self) -> Pose:
+        """The world in this pose's frame: `pose.inverse() @ pose` is where everything starts."""
+        back = inverse(self.rotation)
+        x, y, z = Pose((0.0, 0.0, 0.0), back).apply(self.position)
+        return Pose((-x, -y, -z), back)
+
+
+def at(x: float = 0.0, y: float = 0.0, z: float = 0.0, yaw: float = 0.0) -> Pose:
+    """A place, turned about the vertical."""
+    return Pose((x, y, z), yaw_rotation(yaw))
+
 
 def rotation_matrix(rotation: Quaternion) -> NDArray[np.float64]:
     x, y, z, w = rotation
@@ -45,6 +60,13 @@ def rotation_matrix(rotation: Quaternion) -> NDArray[np.float64]:
             [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
         ]
     )
+
+
+def turn(axis: Vector, angle_rad: float) -> Quaternion:
+    """The rotation about a unit axis."""
+    x, y, z = axis
+    sin = math.sin(angle_rad / 2)
+    return x * sin, y * sin, z * sin, math.cos(angle_rad / 2)
 
 
 def yaw_rotation(yaw_rad: float) -> Quaternion:

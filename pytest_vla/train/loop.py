@@ -7,7 +7,7 @@ import os
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,14 +83,16 @@ def train(config: TrainConfig, *, resume: bool = False, say: Callable[[str], Non
     torch.manual_seed(config.seed)
     model = _model(config)
     config.output.parent.mkdir(parents=True, exist_ok=True)  # now, not after the last step
-    training, validation = _examples(config, model, say)
+    training, validation, tasks = _examples(config, model, say)
     weights = sum(parameter.numel() for parameter in model.parameters())
     say(f"{len(training)} examples to train on, {len(validation)} to validate with; {weights / 1e6:.2f} M weights")
     run = _Run(config, model, training, validation, say)
     if resume:
         run.restore()
     run.go()
-    save_checkpoint(config.output, run.averaged(), config.config)
+    trained = run.averaged()
+    trained.spec = replace(trained.spec, trained_on=tuple(sorted(tasks)))
+    save_checkpoint(config.output, trained, config.config)
     run.saved.unlink(missing_ok=True)
     say(f"checkpoint: {config.output} ({config.output.stat().st_size / 1e6:.1f} MB)")
     return config.output
@@ -106,19 +108,24 @@ def _model(config: TrainConfig) -> Any:
         raise TrainError(f"[config] does not fit {config.policy!r}: {error}") from None
 
 
-def _examples(config: TrainConfig, model: Any, say: Callable[[str], None]) -> tuple[list[Example], list[Example]]:
+def _examples(
+    config: TrainConfig, model: Any, say: Callable[[str], None]
+) -> tuple[list[Example], list[Example], set[str]]:
+    """What to train on, what to validate with, and the tasks they are of."""
     total = read_info(config.data)["total_episodes"]
     say(f"reading {total} demonstrations from {config.data}")
     training: list[Example] = []
     validation: list[Example] = []
+    tasks: set[str] = set()
     for number, demonstration in enumerate(read_dataset(config.data)):
         into = validation if number % VALIDATE_EVERY_EPISODES == VALIDATE_EVERY_EPISODES - 1 else training
         into.extend(model.examples(demonstration))
+        tasks.add(demonstration.task)
         if (number + 1) * 10 // total > number * 10 // total:
             say(f"{number + 1} of {total} read")
     if not training:
         raise TrainError(f"{config.data} holds no example that {config.policy} could learn from")
-    return training, validation
+    return training, validation, tasks
 
 
 class _Run:

@@ -27,6 +27,7 @@ def facts(run: Run) -> Facts:
         ("policy", policy.text),
         ("digest", policy.digest),
         ("identity", "unverified" if policy.verified is False else ""),
+        ("leaked", f"trained on {', '.join(run.leaked)}, where it counts as unseen" if run.leaked else ""),
         ("made", provenance.get("created")),
         ("suites", ", ".join(f"{name} version {number}" for name, number in suites.items())),
         ("commit", f"{str(commit.get('id', ''))[:12]}{' with changes' if commit.get('dirty') else ''}"),

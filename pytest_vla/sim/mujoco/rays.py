@@ -64,6 +64,51 @@ class Lamp:
         return np.where(cosine >= self.cone, np.maximum(cosine, 0.0) ** self.exponent, 0.0)[:, None]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Scan:
+    """What a camera measures: pixel by pixel the body it sees (-1: none) and how far away it is."""
+
+    body: NDArray[np.int32]
+    depth_m: NDArray[np.float32]
+    """Along the camera's line of sight; 0 where there is nothing."""
+    intrinsics: Array
+    """From points in the camera's frame (x right, y down, z forward) to pixels, 3x3."""
+    pose: Array
+    """From the camera's frame to the world's, 4x4."""
+
+
+def scan(model: Any, data: Any, camera: int, width_px: int, height_px: int) -> Scan:
+    """One ray for each pixel, through its middle; the same with every renderer."""
+    fovy_deg = float(model.cam_fovy[camera])
+    eye, turn = data.cam_xpos[camera].copy(), data.cam_xmat[camera].reshape(3, 3)
+    rays = _pixel_rays(height_px, width_px, fovy_deg)
+    groups = np.array(load_mujoco().MjvOption().geomgroup, np.uint8)
+    geoms, distance, _ = _cast(model, data, eye, rays @ turn.T, groups)
+    hit = geoms >= 0
+    shape = height_px, width_px
+    focal_px = height_px / 2 / np.tan(np.radians(fovy_deg) / 2)
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = turn * (1.0, -1.0, -1.0), eye  # a camera of the library looks along -z, and y is up
+    return Scan(
+        body=np.where(hit, model.geom_bodyid[geoms], -1).astype(np.int32).reshape(shape),
+        depth_m=np.where(hit, distance * -rays[:, 2], 0.0).astype(np.float32).reshape(shape),
+        intrinsics=np.array([[focal_px, 0, width_px / 2], [0, focal_px, height_px / 2], [0, 0, 1]]),
+        pose=pose,
+    )
+
+
+def _cast(
+    model: Any, data: Any, start: Array, rays: Array, groups: NDArray[np.uint8]
+) -> tuple[NDArray[np.int32], Array, Array]:
+    """For each ray the geom it meets (-1: none), how far away, and the surface's normal there."""
+    count = len(rays)
+    geoms, distance, normals = np.full(count, -1, np.int32), np.full(count, -1.0), np.zeros(count * 3)
+    load_mujoco().mj_multiRay(
+        model, data, start, np.ascontiguousarray(rays).ravel(), groups, 1, -1, geoms, distance, normals, count, FAR_M
+    )
+    return geoms, distance, normals.reshape(-1, 3)
+
+
 class RayCaster:
     """Draws every shape MuJoCo can intersect; the sky is black, mirrors do not reflect.
 
@@ -108,14 +153,7 @@ class RayCaster:
         return np.rint(np.clip(colour, 0.0, 1.0) * 255).astype(np.uint8).reshape(*self._shape, 3)
 
     def _cast(self, data: Any, start: Array, rays: Array) -> tuple[NDArray[np.int32], Array, Array]:
-        """For each ray the geom it meets (-1: none), how far away, and the surface's normal there."""
-        count = len(rays)
-        geoms, distance, normals = np.full(count, -1, np.int32), np.full(count, -1.0), np.zeros(count * 3)
-        self._mj.mj_multiRay(
-            self._model, data, start, np.ascontiguousarray(rays).ravel(), self._groups, 1, -1,
-            geoms, distance, normals, count, FAR_M,
-        )  # fmt: skip
-        return geoms, distance, normals.reshape(-1, 3)
+        return _cast(self._model, data, start, rays, self._groups)
 
     def _lit(self, data: Any, lamp: Lamp, points: Array, hit: NDArray[np.bool_]) -> Array:
         """1 where nothing stands between a point and the light, else 0."""

@@ -18,7 +18,7 @@ ROLL_FRICTION_M = 0.0001
 TABLE_REPEATS = 3  # of its texture
 PAINT = "paint"  # the material of what has a colour and no pattern
 
-Shape = Literal["plane", "box", "cylinder", "ellipsoid"]
+Shape = Literal["plane", "box", "cylinder", "ellipsoid", "sphere", "capsule"]
 
 
 @dataclass(frozen=True, slots=True)

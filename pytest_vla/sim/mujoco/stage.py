@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pytest_vla.sim.mujoco.rays import RayCaster
+from pytest_vla.sim.mujoco.rays import RayCaster, Scan, scan
 from pytest_vla.sim.mujoco.renderers import Backend, GlBackend, MujocoError, backend, load_mujoco
 from pytest_vla.sim.mujoco.world import Image, Snapshot, drawn_state
 
@@ -32,6 +32,8 @@ class MujocoStage:
         self.width_px, self.height_px, self._renderer = width_px, height_px, renderer
         self._painter: Painter | None = None
         self._model: Any = None
+        self._shown: Any = None
+        """The model that the painter was shown."""
 
     @property
     def renderer(self) -> Backend:
@@ -40,23 +42,35 @@ class MujocoStage:
 
     def picture(self, snapshot: Snapshot, camera: str, *, shadows: bool = False) -> Image:
         """What the named camera of the snapshot's model sees; shadows cost several times the picture."""
-        mj = load_mujoco()
+        number = self._set(snapshot, camera)
         if self._painter is None:
             self._painter = self._make_painter()
-            self._spec = drawn_state()
+        if self._shown is not self._model:
+            self._shown = None  # should this be cut off between two lines
+            self._painter.show(self._model)
+            self._shown = self._model
+        return self._painter.paint(self._data, number, shadows)
+
+    def scan(self, snapshot: Snapshot, camera: str) -> Scan:
+        """What the named camera measures."""
+        number = self._set(snapshot, camera)
+        return scan(self._model, self._data, number, self.width_px, self.height_px)
+
+    def _set(self, snapshot: Snapshot, camera: str) -> int:
+        """Come to the moment of a snapshot; returns the camera's number."""
+        mj = load_mujoco()
         if snapshot.model is not self._model:
             self._model = None  # should this be cut off between two lines
             self._data = mj.MjData(snapshot.model)
-            self._painter.show(snapshot.model)
             self._model = snapshot.model
-        number = mj.mj_name2id(self._model, mj.mjtObj.mjOBJ_CAMERA, camera)
+        number: int = mj.mj_name2id(self._model, mj.mjtObj.mjOBJ_CAMERA, camera)
         if number < 0:
             raise MujocoError(f"the scene has no camera '{camera}'")
-        mj.mj_setState(self._model, self._data, snapshot.state, self._spec)
+        mj.mj_setState(self._model, self._data, snapshot.state, drawn_state())
         mj.mj_kinematics(self._model, self._data)
         mj.mj_comPos(self._model, self._data)
         mj.mj_camlight(self._model, self._data)
-        return self._painter.paint(self._data, number, shadows)
+        return number
 
     def _make_painter(self) -> Painter:
         name = self.renderer
@@ -66,7 +80,7 @@ class MujocoStage:
 
     def close(self) -> None:
         """Free the renderer; the next picture sets up a new one."""
-        painter, self._painter, self._model = self._painter, None, None
+        painter, self._painter, self._model, self._shown = self._painter, None, None, None
         if painter is not None:
             painter.close()
 

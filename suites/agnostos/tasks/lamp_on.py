@@ -1,0 +1,13 @@
+"""Press a lamp's button to turn it on."""
+
+from __future__ import annotations
+
+from pytest_vla.kit.hand_env import Draw, Instance, task
+
+from ..lamp import lamp
+
+
+@task("unseen_level1")
+def lamp_on(draw: Draw) -> Instance:
+    """A lamp that is dark."""
+    return lamp(draw, "turn on the light", lit=False)
