@@ -45,6 +45,7 @@ from pytest_vla.run import (
 from pytest_vla.run.plan import HuntName
 from pytest_vla.run.provenance import provenance
 from pytest_vla.run.table import UNSOLVED
+from pytest_vla.run.writer import is_unborn
 from pytest_vla.suite import get_suite, suite_names
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Session:
 
     def _open(self) -> RunWriter:
         path = self.folder / FILE_NAME
-        if self.settings.run.resume and path.exists():
+        if self.settings.run.resume and path.exists() and not is_unborn(path):
             return self._resume(path)
         known = [name for name in self.settings.run.suite if name in suite_names()]
         suites = {suite.name: suite.version for suite in map(get_suite, known)}

@@ -1,4 +1,4 @@
-"""The run file: JSON lines, provenance first, then one flushed line per episode. Everything later is a reader of it."""
+"""The run file as read back: JSON lines, provenance first, then one per episode. All that comes later reads it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pytest_vla.episode import Cell, EpisodeKey
 from pytest_vla.run.hunts import HuntRecord, HuntStart
@@ -152,7 +152,7 @@ class Run:
             with self.path.open("rb") as file:
                 for place in places:
                     file.seek(place)
-                    yield Record.from_record(json.loads(file.readline()))
+                    yield Record.from_record(parse_line(file.readline()))
         except (OSError, ValueError) as error:
             raise RunFileError(f"the run file '{self.path}' has changed while it was read: {error}") from error
 
@@ -181,6 +181,12 @@ def read_run(run: Path | str, order: Iterable[Cell] = ()) -> Run:
     return reader.run(path, order)
 
 
+def parse_line(text: bytes) -> Line:
+    """A line of a run file as data; ValueError where it is none, or has values that no run file may hold."""
+    line: Line = json.loads(text)
+    return line
+
+
 class _Reader:
     """What is known of a run file after so many of its lines."""
 
@@ -204,7 +210,7 @@ class _Reader:
         if not text.strip():
             return
         try:
-            line = json.loads(text)
+            line = parse_line(text)
             self._take(line["type"], line, place)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             self.damaged.append((number, f"{type(error).__name__}: {error}"))
@@ -263,43 +269,3 @@ class _Reader:
             looks=self.looks,
             damaged=tuple(self.damaged),
         )
-
-
-class RunWriter:
-    """Appends to a run file; every line is on its way to the disk before the next episode starts."""
-
-    def __init__(self, path: Path, handle: IO[str]) -> None:
-        self.path = path
-        self._handle = handle
-
-    @classmethod
-    def create(cls, path: Path, first: Line) -> RunWriter:
-        if path.exists():
-            raise RunFileError(
-                f"'{path}' exists already: add --vla-resume to go on with that run, or choose another folder"
-            )
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            writer = cls(path, path.open("x", encoding="utf-8"))
-        except OSError as error:
-            raise RunFileError(f"cannot write the run file '{path}': {error.strerror or error}") from error
-        writer.write(first)
-        return writer
-
-    @classmethod
-    def resume(cls, path: Path) -> RunWriter:
-        """Open for appending, after cutting off the half line a killed run may have left."""
-        try:
-            with path.open("r+b") as handle:
-                content = handle.read()
-                handle.truncate(content.rfind(b"\n") + 1)
-            return cls(path, path.open("a", encoding="utf-8"))
-        except OSError as error:
-            raise RunFileError(f"cannot write the run file '{path}': {error.strerror or error}") from error
-
-    def write(self, line: Line) -> None:
-        self._handle.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
-        self._handle.flush()
-
-    def close(self) -> None:
-        self._handle.close()
