@@ -183,8 +183,14 @@ def read_run(run: Path | str, order: Iterable[Cell] = ()) -> Run:
 
 def parse_line(text: bytes) -> Line:
     """A line of a run file as data; ValueError where it is none, or has values that no run file may hold."""
-    line: Line = json.loads(text)
+    line: Line = json.loads(text, parse_constant=_refuse)
+    if b"\\ud" in text.lower():
+        json.dumps(line, ensure_ascii=False).encode()  # half a surrogate pair would end whoever prints it
     return line
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of a run file")
 
 
 class _Reader:

@@ -64,6 +64,10 @@ def test_records_of_some_rows_are_read_alone(tmp_path):
         '{"type": "failure"}',
         '{"type": "probe", "index": 1}',
         "\x00",
+        json.dumps({**episode(0).to_record(), "progress": float("nan")}),
+        json.dumps({**episode(0).to_record(), "note": [float("inf")]}),
+        json.dumps({**episode(0).to_record(), "curve": ["a"]}),
+        json.dumps({**episode(0).to_record(), "instruction": "\ud800"}),
     ],
 )
 def test_a_damaged_line_is_named_and_the_rest_is_used(tmp_path, damage):
@@ -73,6 +77,12 @@ def test_a_damaged_line_is_named_and_the_rest_is_used(tmp_path, damage):
     run = read_run(path)
     assert [number for number, _ in run.damaged] == [3]
     assert len(run) == 2
+
+
+def test_letters_outside_of_unicodes_first_plane_are_no_damage(tmp_path):
+    line = {**episode(0).to_record(), "instruction": "\U0001f600 \\ud83d"}
+    run = read_run(write(tmp_path, line))
+    assert [record.result.instruction for record in run.records()] == [line["instruction"]]
 
 
 def test_the_half_line_of_a_killed_run_is_damage_at_the_end(tmp_path):
