@@ -166,7 +166,8 @@ def _records(
         if seen[episode]:
             result = replace(result, episode=replace(episode, repeat=episode.repeat + seen[episode] * repeats))
         seen[episode] += 1
-        yield Record(result, nodeid, "failed" if failed else "passed", objection, None if episode == key else key)
+        item = None if result.episode == key else key
+        yield Record(result, nodeid, "failed" if failed else "passed", objection, item)
 
 
 def _said(error: BaseException | None) -> str:

@@ -16,7 +16,7 @@ from pytest_vla.run.keys import KeySet
 from pytest_vla.run.names import EpisodeName
 from pytest_vla.run.plan import Completeness, Plan, Unrun
 from pytest_vla.run.record import Record, key_from_list, key_to_list
-from pytest_vla.run.table import Table, TableBuilder
+from pytest_vla.run.table import ERROR, Table, TableBuilder
 
 FILE_NAME = "run.jsonl"
 
@@ -55,6 +55,8 @@ class Run:
     table: Table
     items: KeySet = field(default_factory=KeySet)
     """The planned keys that have a record."""
+    error_items: KeySet = field(default_factory=KeySet)
+    """Those of them that have an error."""
     plan: Plan | None = None
     ended: bool = False
     unrun: tuple[Unrun, ...] = ()
@@ -200,7 +202,7 @@ class _Reader:
         self.provenance: Line | None = None
         self.plan: Plan | None = None
         self.builder = TableBuilder()
-        self.items: list[EpisodeKey] = []
+        self.items: dict[EpisodeKey, EpisodeKey] = {}
         self.lines: list[Line] = []
         self.unrun: list[Unrun] = []
         self.hunts: dict[tuple[str, str, str], HuntRecord] = {}
@@ -228,7 +230,7 @@ class _Reader:
             for phase, seconds in (("episode", record.result.seconds), *record.result.timings.items()):
                 self.spent[phase] = self.spent.get(phase, 0.0) + seconds
             if record.item is not None:
-                self.items.append(record.item)
+                self.items[record.key] = record.item
             self.ended, self.looks = False, self.verdicts
         elif kind == "probe":
             Record.from_record(line)
@@ -258,11 +260,13 @@ class _Reader:
             raise RunFileError(f"'{path}' is not a run file: its provenance line is missing")
         planned = self.plan.whole.cells() if self.plan is not None else []
         table = self.builder.table([*dict.fromkeys([*order, *planned])])
+        errors = table.where(table.outcome == ERROR).keys()
         return Run(
             path=path,
             provenance=self.provenance,
             table=table,
-            items=table.keys() | KeySet.of(self.items),
+            items=table.keys() | KeySet.of(self.items.values()),
+            error_items=KeySet.of(self.items.get(key, key) for key in errors),
             plan=self.plan,
             ended=self.ended,
             unrun=tuple(self.unrun),

@@ -29,7 +29,7 @@ class RunWriter:
             )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            writer = cls(path, path.open("w", encoding="utf-8"))
+            writer = cls(path, path.open("w" if path.exists() else "x", encoding="utf-8"))
         except OSError as error:
             raise _cannot_write(path, error) from error
         try:
