@@ -75,7 +75,9 @@ def test_a_run_that_was_killed_can_be_resumed_at_once(reach, slow_run, read_epis
     ids=["task", "k", "axes"],
 )
 def test_a_mistyped_command_leaves_no_folder(reach, mistyped, workers):
-    result = reach.runpytest_subprocess("--vla-policy=oracle", "--vla-early-stop", *mistyped, *workers)
+    reach.makepyprojecttoml("[tool.pytest_vla.gate.success]\nreach = 0.5")
+    early = [] if "--vla-hunt" in mistyped else ["--vla-early-stop"]  # it leaves notes beside the run file
+    result = reach.runpytest_subprocess("--vla-policy=oracle", *early, *mistyped, *workers)
     assert result.ret in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
     assert not (reach.path / "vla-runs").exists()
 
@@ -152,3 +154,19 @@ def test_a_second_rollout_that_was_an_error_runs_its_item_again(reach):
     (reach.path / "mended").touch()
     assert reach.runpytest(*options, "--vla-resume").ret == pytest.ExitCode.OK
     assert read_run(reach.path / "run").table.tally().errors == 0
+
+
+@pytest.mark.parametrize(
+    ("trouble", "verdict"),
+    [("raise OSError('no such machine')", 0), ("policy = None", 6)],
+    ids=["of the machine", "of the policy"],
+)
+def test_a_gate_that_stops_early_takes_another_try_but_forgets_no_fault_of_the_policy(reach, trouble, verdict):
+    reach.makepyprojecttoml("[tool.pytest_vla.gate.success]\nreach = [0.4, 0.9]")
+    reach.makepyfile(test_flaky=FLAKY.replace('raise OSError("no such machine")', trouble).replace("=4", "=8"))
+    options = ["test_flaky.py", "--vla-policy=oracle", "--vla-run-dir=run", "--vla-early-stop", "--vla-max-errors=8"]
+    reach.runpytest_subprocess(*options)
+    (reach.path / "mended").touch()
+    result = reach.runpytest_subprocess(*options, "--vla-resume")
+    assert read_run(reach.path / "run").table.tally().errors < 4
+    assert result.ret == verdict
