@@ -1,6 +1,7 @@
 """A run as data: its file, and the one definition of an episode's identity, of a pair, of "once" and of "finished".
 
-May import `episode` only. Read `file.py` first (what a run file holds), then `table.py` (what is counted), `pair.py`.
+May import `episode` only. Read `file.py` first (what a run file holds; `writer.py` and `folder.py` write it), then
+`table.py` (what is counted), `pair.py`.
 """
 
 from pytest_vla.run.file import FILE_NAME, Failure, Run, RunFileError, read_run, run_path
