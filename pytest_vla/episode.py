@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -188,6 +189,9 @@ class Result:
         ):
             if not isinstance(value, kinds):
                 raise ValueError(f"{name} is a {type(value).__name__}")
+        for value in curve or ():
+            if value is not None:
+                _number(value, "a value of the curve")
         return cls(
             episode=key,
             outcome=outcome,
@@ -206,6 +210,24 @@ class Result:
             curve=curve,
             extra=left,
         )
+
+
+def writable(result: Result) -> Result:
+    """The result, or the error that it is where its values are none that a run file can hold, such as NaN."""
+    try:
+        line = result.to_record()
+        json.dumps(line, ensure_ascii=False, allow_nan=False).encode()
+        Result.from_record(line)
+    except (TypeError, ValueError, RecursionError) as problem:
+        reason = result.reason if result.outcome == "error" else "env_error"
+        message = f"{printable(result.message)}\nthe result cannot be written down: {problem}".strip()
+        return Result(result.episode, "error", reason, message, result.steps, seconds=result.seconds)
+    return result
+
+
+def printable(text: str) -> str:
+    """The text with what no file can hold, half a surrogate pair, as an escape."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def _text(record: dict[str, Any], name: str, default: str | None = None) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.episode import EpisodeKey, Result, printable
 from pytest_vla.inference.session import local_source, remote_source
 from pytest_vla.messages import NotRun, Rolled
 from pytest_vla.options import InferenceOptions, Settings
@@ -154,9 +154,9 @@ def outcome_of(item: pytest.Item, call: pytest.CallInfo[None], repeats: int) -> 
     if error is None:
         return NotRun(key, "unavailable", "the test did not call vla.rollout") if call.when == "call" else None
     if isinstance(error, pytest.skip.Exception):
-        return NotRun(key, item.stash.get(WHY, "unavailable"), str(error))
+        return NotRun(key, item.stash.get(WHY, "unavailable"), printable(str(error)))
     if isinstance(error, PolicyError):
-        result = Result(key, "error", "policy_error", str(error))
+        result = Result(key, "error", "policy_error", printable(str(error)))
     else:
         result = Result(key, "error", "env_error" if call.when == "setup" else "test_error", _said(error))
     return Rolled((Record(result, item.nodeid, "failed"),))
@@ -174,11 +174,12 @@ def _records(
         if seen[episode]:
             result = replace(result, episode=replace(episode, repeat=episode.repeat + seen[episode] * repeats))
         seen[episode] += 1
-        yield Record(result, nodeid, "failed" if failed else "passed", objection, None if episode == key else key)
+        item = None if result.episode == key else key
+        yield Record(result, nodeid, "failed" if failed else "passed", objection, item)
 
 
 def _said(error: BaseException | None) -> str:
-    return f"{type(error).__name__}: {error}"
+    return printable(f"{type(error).__name__}: {error}")
 
 
 def explain(report: pytest.TestReport, results: Sequence[Result], gating: bool) -> None:

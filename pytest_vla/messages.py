@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_vla.episode import EpisodeKey
+from pytest_vla.episode import EpisodeKey, builtin, printable
 from pytest_vla.run.file import Failure
 from pytest_vla.run.hunts import HuntRecord, HuntStart
 from pytest_vla.run.plan import HuntName, Plan
@@ -112,6 +112,28 @@ def outcomes_of(report: pytest.TestReport) -> list[str]:
     """How the rollouts that came with a report ended: for pytest, which asks of every report how it shall be shown."""
     outcomes: list[str] = getattr(report, _OUTCOMES, [])
     return outcomes
+
+
+def sendable(data: Any) -> Any:
+    """A report as xdist sends it; where it cannot, in built-in types and with escapes for what is no text."""
+    import execnet
+
+    try:
+        execnet.dumps(data)
+    except (execnet.DumpError, ValueError):
+        return _escaped(builtin(data))
+    return data
+
+
+def _escaped(value: Any) -> Any:
+    match value:
+        case str():
+            return printable(value)
+        case list():
+            return [_escaped(item) for item in value]
+        case dict():
+            return {printable(name): _escaped(item) for name, item in value.items()}
+    return value
 
 
 def _encoded(message: Message) -> dict[str, Any]:

@@ -69,6 +69,9 @@ class RunOptions:
     resume: bool = field(
         default=False, metadata=flag("Go on with the run in --vla-run-dir, or with the newest one in vla-runs/")
     )
+    keep_errors: bool = field(
+        default=False, metadata=flag("With --vla-resume: leave error episodes as they are (default: run them again)")
+    )
     timeout: float = field(
         default=300.0,
         metadata=option("seconds", "SECONDS", "Seconds without a step after which an episode hangs; 0: never"),

@@ -31,7 +31,7 @@ from pytest_vla.gate.plugin import GateHooks, register_gate
 from pytest_vla.hunt.hooks import HuntHooks
 from pytest_vla.hunt.items import HuntKey
 from pytest_vla.inference.session import told
-from pytest_vla.messages import NotRun, Planned, Rolled, attach, is_worker, outcomes_of, send
+from pytest_vla.messages import NotRun, Planned, Rolled, attach, is_worker, outcomes_of, send, sendable
 from pytest_vla.policies import Policy
 from pytest_vla.report.session import register_report
 from pytest_vla.run import KeySet
@@ -264,6 +264,12 @@ class XdistHooks:
         run = node.config.stash.get(SESSION, None)
         if run is not None and run.service is not None:
             node.workerinput["vla_served"] = told(run.service, node.gateway.id)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(self, config: pytest.Config) -> Iterator[None]:
+        """What cannot be sent would end the worker and lose its episode: it is sent as text."""
+        data: Any = yield
+        return sendable(data) if is_worker(config) else data  # type: ignore[no-any-return]
 
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         run = node.config.stash.get(SESSION, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import traceback
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -11,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.deadline import DeadlineExceeded, deadline
-from pytest_vla.episode import UNSOLVED_REASONS, EpisodeError, EpisodeKey, Outcome, Result
+from pytest_vla.episode import UNSOLVED_REASONS, EpisodeError, EpisodeKey, Outcome, Result, writable
 from pytest_vla.policies.base import PolicyError
 from pytest_vla.suite import Suite, Termination, get_suite
 
@@ -82,7 +83,7 @@ def rollout(
         outcome, reason, message = "error", "timeout", f"{error} ({attempt.phase})"
     except EpisodeError as error:
         outcome, reason, message = "error", error.reason, str(error)
-    result = attempt.result(outcome, reason, message, perf_counter() - start)
+    result = writable(attempt.result(outcome, reason, message, perf_counter() - start))
     around.on_result(result)
     return result
 
@@ -151,7 +152,7 @@ class _Attempt:
         self.scene = self.suite.features(self.env)
         self.initial_digest = self.suite.digest(self.env)
         self.states.update(self.initial_digest.encode())
-        self.progress = self.suite.progress(self.env)
+        self.progress = self._measure_progress()
         return observation
 
     def _perturbed(self) -> gymnasium.Env[Any, Any]:
@@ -180,8 +181,14 @@ class _Attempt:
         observation, _, terminated, truncated, info = self.outer.step(action)
         self.steps += 1
         self.states.update(self.suite.digest(self.env).encode())
-        self.progress = self.suite.progress(self.env)
+        self.progress = self._measure_progress()
         return observation, bool(terminated or truncated), info
+
+    def _measure_progress(self) -> float | None:
+        progress = self.suite.progress(self.env)
+        if progress is not None and not math.isfinite(progress):
+            raise ValueError(f"progress() must be None or a number within 0..1, got {progress}")
+        return progress
 
     def _guard(self, phase: str, reason: str, call: Callable[[], Any]) -> Any:
         """Time one call and turn what it raises into an episode error with the reason of its side."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +32,6 @@ from pytest_vla.options import Settings, shown_path
 from pytest_vla.policies import PolicyError, PolicySource
 from pytest_vla.report.live import Live
 from pytest_vla.run import (
-    FILE_NAME,
     EpisodeName,
     Failure,
     Identity,
@@ -43,16 +44,17 @@ from pytest_vla.run import (
     Unrun,
     read_run,
 )
+from pytest_vla.run.folder import RUNS_FOLDER, RunFolder, newest_run
 from pytest_vla.run.plan import HuntName
 from pytest_vla.run.provenance import provenance
-from pytest_vla.run.table import UNSOLVED
+from pytest_vla.run.table import FAULTS, UNSOLVED
+from pytest_vla.run.writer import is_unborn
 from pytest_vla.suite import get_suite, suite_names
 
 if TYPE_CHECKING:
     from pytest_vla.gate.plugin import GateSession
     from pytest_vla.inference.service import Service
 
-RUNS_FOLDER = Path("vla-runs")
 CLEAN = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
@@ -75,9 +77,13 @@ class Session:
         self._transport_s = 0.0
         self._properties: dict[str, list[tuple[str, object]]] = {}
         self._inference: dict[str, Any] | None = None
-        self.folder = self._choose_folder()
-        self.writer = self._open()
-        self.live = Live(config, settings.run.first_episode, self.before.records() if self.before else ())
+        self._held = RunFolder.hold(self._choose_folder())
+        try:
+            self.writer = self._open(self._held.file)
+        except BaseException:
+            self._held.close()
+            raise
+        self.live = Live(config, settings.run.first_episode, self._earlier(faults=False))
 
     @classmethod
     def start(cls, config: pytest.Config, settings: Settings) -> Session:
@@ -93,6 +99,7 @@ class Session:
                 if mismatch:
                     raise PolicyError(f"policy '{settings.inference.policy}' cannot act in suite '{name}': {mismatch}")
             session = cls(config, settings, source)
+            config.add_cleanup(session.close)
             session.service = service
             session.live.statistics = service.statistics if service is not None else None
             return session
@@ -101,12 +108,31 @@ class Session:
 
     @property
     def done(self) -> KeySet:
-        """The items a resumed run has already."""
-        return self.before.items if self.before is not None else KeySet()
+        """The items a resumed run has already and keeps."""
+        return self.before.items - self.retried if self.before is not None else KeySet()
+
+    @cached_property
+    def retried(self) -> KeySet:
+        """The items of a resumed run that ended in errors and are run again."""
+        return self.before.error_items if self.before and not self.settings.run.keep_errors else KeySet()
+
+    @property
+    def folder(self) -> Path:
+        return self._held.path
 
     def header(self) -> str:
-        resumed = f", resuming after {len(self.done)} episodes" if len(self.done) else ""
+        resumed = ""
+        if self.before is not None:
+            again = f", {len(self.retried)} errors are run again" if len(self.retried) else ""
+            resumed = f", resuming after {len(self.done)} episodes that it keeps{again}"
+        elif self.settings.run.resume:
+            resumed = ", nothing to resume in it"
         return f"vla: policy {self.identity}, run {self.writer.path}{resumed}"
+
+    def close(self) -> None:
+        """Let go of the run folder, however the session ended."""
+        self.writer.close()
+        self._held.close()
 
     # --- the run file ------------------------------------------------------------------------------------------------
 
@@ -118,17 +144,11 @@ class Session:
         if self.settings.run.run_dir is not None:
             return Path(self.settings.run.run_dir)
         if self.settings.run.resume:
-            runs = sorted(path.parent for path in RUNS_FOLDER.glob(f"*/{FILE_NAME}"))
-            if not runs:
-                raise RunFileError(
-                    f"nothing to resume: there is no run in '{RUNS_FOLDER}/'; name one with --vla-run-dir"
-                )
-            return runs[-1]
+            return newest_run()
         return RUNS_FOLDER / datetime.now().strftime("%Y-%m-%d_%H-%M-%S_%f")
 
-    def _open(self) -> RunWriter:
-        path = self.folder / FILE_NAME
-        if self.settings.run.resume and path.exists():
+    def _open(self, path: Path) -> RunWriter:
+        if self.settings.run.resume and path.exists() and not is_unborn(path):
             return self._resume(path)
         known = [name for name in self.settings.run.suite if name in suite_names()]
         suites = {suite.name: suite.version for suite in map(get_suite, known)}
@@ -150,6 +170,13 @@ class Session:
                 )
         self.before = run
         return RunWriter.resume(path)
+
+    def _earlier(self, *, faults: bool) -> Iterator[Record]:
+        """What a resumed run has, without errors that are run again; `faults` are those that no other try undoes."""
+        for record in self.before.records() if self.before is not None else ():
+            again = not record.measured and record.planned in self.retried
+            if not again or (faults and record.result.reason in FAULTS):
+                yield record
 
     # --- what workers tell -------------------------------------------------------------------------------------------
 
@@ -205,8 +232,7 @@ class Session:
             self.writer.write({"type": "leaked", "tasks": list(message.leaked)})
         self.live.begin(len(message.plan.part - self.done))
         if self.gate is not None and message.gate is not None:
-            done = self.before.records() if self.before is not None else ()
-            self.gate.begin(message.gate, done, read_run(self.writer.path))
+            self.gate.begin(message.gate, self._earlier(faults=True), read_run(self.writer.path))
             self.writer.write({"type": "gate", **message.gate, "rules": self.gate.rules.to_dict()})
 
     def crashed(self, report: pytest.TestReport) -> None:

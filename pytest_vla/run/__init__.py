@@ -1,9 +1,10 @@
 """A run as data: its file, and the one definition of an episode's identity, of a pair, of "once" and of "finished".
 
-May import `episode` only. Read `file.py` first (what a run file holds), then `table.py` (what is counted), `pair.py`.
+May import `episode` only. Read `file.py` first (what a run file holds; `writer.py` and `folder.py` write it), then
+`table.py` (what is counted), `pair.py`.
 """
 
-from pytest_vla.run.file import FILE_NAME, Failure, Run, RunFileError, RunWriter, read_run, run_path
+from pytest_vla.run.file import FILE_NAME, Failure, Run, RunFileError, read_run, run_path
 from pytest_vla.run.hunts import Cause, HuntRecord, HuntStart, Reach, Tested
 from pytest_vla.run.identity import Identity
 from pytest_vla.run.keys import KeySet
@@ -13,6 +14,7 @@ from pytest_vla.run.plan import Completeness, Plan, Unrun
 from pytest_vla.run.record import Record
 from pytest_vla.run.table import Table, sum_by
 from pytest_vla.run.tally import Tally, once
+from pytest_vla.run.writer import RunWriter
 
 __all__ = [
     "FILE_NAME",

@@ -1,4 +1,4 @@
-"""The run file: JSON lines, provenance first, then one flushed line per episode. Everything later is a reader of it."""
+"""The run file as read back: JSON lines, provenance first, then one per episode. All that comes later reads it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pytest_vla.episode import Cell, EpisodeKey
 from pytest_vla.run.hunts import HuntRecord, HuntStart
@@ -16,7 +16,7 @@ from pytest_vla.run.keys import KeySet
 from pytest_vla.run.names import EpisodeName
 from pytest_vla.run.plan import Completeness, Plan, Unrun
 from pytest_vla.run.record import Record, key_from_list, key_to_list
-from pytest_vla.run.table import Table, TableBuilder
+from pytest_vla.run.table import ERROR, Table, TableBuilder
 
 FILE_NAME = "run.jsonl"
 
@@ -55,6 +55,8 @@ class Run:
     table: Table
     items: KeySet = field(default_factory=KeySet)
     """The planned keys that have a record."""
+    error_items: KeySet = field(default_factory=KeySet)
+    """Those of them that have an error."""
     plan: Plan | None = None
     ended: bool = False
     unrun: tuple[Unrun, ...] = ()
@@ -157,7 +159,7 @@ class Run:
             with self.path.open("rb") as file:
                 for place in places:
                     file.seek(place)
-                    yield Record.from_record(json.loads(file.readline()))
+                    yield Record.from_record(parse_line(file.readline()))
         except (OSError, ValueError) as error:
             raise RunFileError(f"the run file '{self.path}' has changed while it was read: {error}") from error
 
@@ -186,6 +188,18 @@ def read_run(run: Path | str, order: Iterable[Cell] = ()) -> Run:
     return reader.run(path, order)
 
 
+def parse_line(text: bytes) -> Line:
+    """A line of a run file as data; ValueError where it is none, or has values that no run file may hold."""
+    line: Line = json.loads(text, parse_constant=_refuse)
+    if b"\\ud" in text.lower():
+        json.dumps(line, ensure_ascii=False).encode()  # half a surrogate pair would end whoever prints it
+    return line
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of a run file")
+
+
 class _Reader:
     """What is known of a run file after so many of its lines."""
 
@@ -193,7 +207,7 @@ class _Reader:
         self.provenance: Line | None = None
         self.plan: Plan | None = None
         self.builder = TableBuilder()
-        self.items: list[EpisodeKey] = []
+        self.items: dict[EpisodeKey, EpisodeKey] = {}
         self.lines: list[Line] = []
         self.unrun: list[Unrun] = []
         self.hunts: dict[tuple[str, str, str], HuntRecord] = {}
@@ -209,7 +223,7 @@ class _Reader:
         if not text.strip():
             return
         try:
-            line = json.loads(text)
+            line = parse_line(text)
             self._take(line["type"], line, place)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             self.damaged.append((number, f"{type(error).__name__}: {error}"))
@@ -221,7 +235,7 @@ class _Reader:
             for phase, seconds in (("episode", record.result.seconds), *record.result.timings.items()):
                 self.spent[phase] = self.spent.get(phase, 0.0) + seconds
             if record.item is not None:
-                self.items.append(record.item)
+                self.items[record.key] = record.item
             self.ended, self.looks = False, self.verdicts
         elif kind == "probe":
             Record.from_record(line)
@@ -251,11 +265,13 @@ class _Reader:
             raise RunFileError(f"'{path}' is not a run file: its provenance line is missing")
         planned = self.plan.whole.cells() if self.plan is not None else []
         table = self.builder.table([*dict.fromkeys([*order, *planned])])
+        errors = table.where(table.outcome == ERROR).keys()
         return Run(
             path=path,
             provenance=self.provenance,
             table=table,
-            items=table.keys() | KeySet.of(self.items),
+            items=table.keys() | KeySet.of(self.items.values()),
+            error_items=KeySet.of(self.items.get(key, key) for key in errors),
             plan=self.plan,
             ended=self.ended,
             unrun=tuple(self.unrun),
@@ -268,43 +284,3 @@ class _Reader:
             looks=self.looks,
             damaged=tuple(self.damaged),
         )
-
-
-class RunWriter:
-    """Appends to a run file; every line is on its way to the disk before the next episode starts."""
-
-    def __init__(self, path: Path, handle: IO[str]) -> None:
-        self.path = path
-        self._handle = handle
-
-    @classmethod
-    def create(cls, path: Path, first: Line) -> RunWriter:
-        if path.exists():
-            raise RunFileError(
-                f"'{path}' exists already: add --vla-resume to go on with that run, or choose another folder"
-            )
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            writer = cls(path, path.open("x", encoding="utf-8"))
-        except OSError as error:
-            raise RunFileError(f"cannot write the run file '{path}': {error.strerror or error}") from error
-        writer.write(first)
-        return writer
-
-    @classmethod
-    def resume(cls, path: Path) -> RunWriter:
-        """Open for appending, after cutting off the half line a killed run may have left."""
-        try:
-            with path.open("r+b") as handle:
-                content = handle.read()
-                handle.truncate(content.rfind(b"\n") + 1)
-            return cls(path, path.open("a", encoding="utf-8"))
-        except OSError as error:
-            raise RunFileError(f"cannot write the run file '{path}': {error.strerror or error}") from error
-
-    def write(self, line: Line) -> None:
-        self._handle.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
-        self._handle.flush()
-
-    def close(self) -> None:
-        self._handle.close()

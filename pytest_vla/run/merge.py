@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.run.file import Run, RunFileError, RunWriter
+from pytest_vla.run.file import Run, RunFileError
 from pytest_vla.run.plan import Plan
 from pytest_vla.run.record import Record
 from pytest_vla.run.table import ERROR, FAULTS, OUTCOMES
+from pytest_vla.run.writer import RunWriter
 
 
 def merge_runs(runs: Sequence[Run], path: Path) -> int:

@@ -51,10 +51,14 @@ class Recording:
         self.parts.mkdir(parents=True, exist_ok=True)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_pyfunc_call(self) -> Iterator[None]:
-        """Listen to the rollouts of an item, next to whoever does already."""
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Iterator[None]:
+        """Listen to an item that was asked for, next to whoever does already; what else it rolls out is not kept."""
         from pytest_vla.train.demonstration import Take
 
+        callspec = getattr(pyfuncitem, "callspec", None)
+        asked = callspec.params.get("episode") if callspec is not None else None
+        if asked is None:
+            return (yield)
         around, take = surroundings.get(), Take(self.cameras)
 
         def on_step(step: Any) -> None:
@@ -63,7 +67,7 @@ class Recording:
 
         def on_result(result: Result) -> None:
             around.on_result(result)
-            if result.outcome == "solved" and take.done and result.episode.suite in self.suites:
+            if result.outcome == "solved" and take.done and result.episode == asked and asked.suite in self.suites:
                 self._keep(take, result)
 
         token = surroundings.set(replace(around, on_step=on_step, on_result=on_result))

@@ -212,3 +212,12 @@ def test_what_is_not_a_run_file_is_refused_in_one_line(tmp_path, capsys):
     assert "is not a run file" in capsys.readouterr().err
     assert main(["show", str(tmp_path / "nothing")]) == 4
     assert "cannot read the run file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("resume", [[], ["--vla-resume"]], ids=["again", "resume"])
+def test_an_empty_file_after_a_full_disk_can_be_begun_again(reach, read_episodes, resume):
+    (reach.path / "run").mkdir()
+    (reach.path / "run" / "run.jsonl").write_text("")
+    result = reach.runpytest("--vla-policy=oracle", "--vla-episodes=1", "--vla-run-dir=run", *resume)
+    assert result.ret == pytest.ExitCode.OK
+    assert len(read_episodes(reach.path / "run")) == 4

@@ -119,3 +119,29 @@ def test_perturbed_episodes_and_repeats_are_kept_apart(pytester: pytest.Pytester
     ]
     plain, dark = (read[place].images["top"].mean() for place in (0, 2))
     assert dark < plain
+
+
+def test_rollouts_that_nobody_asked_for_are_not_recorded(reach: pytest.Pytester) -> None:
+    with (reach.path / "test_reach.py").open("a") as file:
+        file.write(
+            """
+
+from pytest_vla.testing import check_suite
+
+def test_contract():
+    check_suite(vla.get_suite("reach"))
+
+@vla.benchmark("reach", task="far")
+def test_looks_around_first(policy, env, episode):
+    from dataclasses import replace
+    assert vla.rollout(policy, env, replace(episode, index=7))
+    assert vla.rollout(policy, env, episode)
+"""
+        )
+    asked = ["--vla-suite=reach", "--vla-partition=calm", "--vla-first-episode=100", "--vla-episodes=2"]
+    named = ["test_reach.py", "--deselect=test_reach.py::test_reach[far-calm-100]"]
+    named += ["--deselect=test_reach.py::test_reach[far-calm-101]"]
+    result = reach.runpytest_subprocess(*named, *asked, "--vla-policy=oracle", "--vla-record=demos")
+    result.assert_outcomes(passed=5, deselected=2)
+    read = [(d.task, d.index) for d in read_dataset(reach.path / "demos")]
+    assert read == [("near", 100), ("near", 101), ("far", 100), ("far", 101)]
