@@ -7,6 +7,7 @@ observations are in the frame of a room in which the table is `TABLE_M` high; al
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -167,7 +168,8 @@ def scene_axes() -> dict[str, axes.Row]:
         "layout.objects": _shift_objects,
         "layout.distractors": _add_distractors,
         **axes.OBJECT_AXES,
-        "robot.start": axes.start("home_m", HOME.position),
+        # Towards the robot: home is as far out as an arm can hold the hand so high.
+        "robot.start": axes.start("home_m", HOME.position, (math.pi / 2, 3 * math.pi / 2)),
     }
 
 
@@ -331,7 +333,9 @@ def euler_state(hand: Pose, opening: float) -> Action:
     from scipy.spatial.transform import Rotation
 
     x, y, z = hand.position
-    angles = Rotation.from_quat(hand.rotation).as_euler("xyz")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # where two angles turn about one axis, either will do
+        angles = Rotation.from_quat(hand.rotation).as_euler("xyz")
     return np.array([x, y, z + TABLE_M, *angles, opening], np.float32)
 
 

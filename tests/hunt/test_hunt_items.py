@@ -124,7 +124,8 @@ def test_hunts_are_ordinary_items(brittle):
 
 def test_workers_share_one_hunt(brittle):
     result = brittle.runpytest_subprocess(
-        "test_robust.py::test_robust", "--vla-policy=test_robust:HatesCapitals", "-n2", "--vla-run-dir=run"
+        *("test_robust.py::test_robust", "--vla-policy=test_robust:HatesCapitals", "-n2", "--vla-run-dir=run"),
+        "--vla-hunt-seed=0",
     )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(failed=1, passed=1)
