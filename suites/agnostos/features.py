@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
+from pytest_vla.kit.hand import BASE
 from pytest_vla.kit.hand_env import Instance
 from pytest_vla.kit.things import things_of
-
-BASE_X_M = -0.27  # of the robot
 
 
 def features(instance: Instance, variation: int) -> dict[str, str | float]:
@@ -17,7 +16,7 @@ def features(instance: Instance, variation: int) -> dict[str, str | float]:
     y = sum(thing.spot[1] for thing in standing) / len(standing)
     return {
         "side": "left" if y > 0 else "right",
-        "distance_m": round(math.hypot(x - BASE_X_M, y), 4),
+        "distance_m": round(math.dist((x, y), BASE), 4),
         "things": float(len(standing)),
         "variation": str(variation),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,14 +92,10 @@ def _features(name: str, instruction: str, image: NDArray[np.uint8], outcome: Ou
     return np.concatenate([sentence, outcome(name, [image], sentence[None])[0]])
 
 
-_SENTENCES: dict[str, Features] = {}
-
-
+@cache
 def _sentence(text: str) -> Features:
     """A suite says the same few things over and over."""
-    if text not in _SENTENCES:
-        (_SENTENCES[text],) = sentence_features([text])
-    return _SENTENCES[text]
+    return np.asarray(sentence_features([text])[0], np.float32)
 
 
 class _Scenes:
