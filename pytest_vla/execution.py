@@ -43,6 +43,8 @@ class Execution:
         self._served = served
         self._source: PolicySource | None = None
         self._limited_at: float | None = None
+        self._skips: dict[str, str | None] = {}
+        self._places: dict[str, tuple[str, int | None, str]] = {}
         self._envs: OrderedDict[tuple[str, str], gymnasium.Env[Any, Any]] = OrderedDict()
 
     def source(self) -> PolicySource:
@@ -63,6 +65,11 @@ class Execution:
 
     def skip_reason(self, suite: Suite) -> str | None:
         """Why no episode of this suite can run here, or None."""
+        if suite.name not in self._skips:
+            self._skips[suite.name] = self._why_skipped(suite)
+        return self._skips[suite.name]
+
+    def _why_skipped(self, suite: Suite) -> str | None:
         if self.settings.inference.policy is None:
             return f"no policy: add --vla-policy={choices()}"
         missing = suite.missing()
@@ -98,6 +105,15 @@ class Execution:
     def close(self) -> None:
         while self._envs:
             self._envs.popitem()[1].close()
+
+    def locate(self, item: pytest.Item) -> None:
+        """Items of one function stand at one place of one file, which pytest would look for again for each."""
+        function = item.nodeid.partition("[")[0]
+        if function not in self._places:
+            file, line, name = item.location
+            self._places[function] = file, line, name.removesuffix(item.name)
+        file, line, before = self._places[function]
+        item.location = file, line, before + item.name
 
     @contextmanager
     def watching(self, item: pytest.Item, last: bool = True) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -175,6 +176,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     if config.option.collectonly or not any(key_of_item(item) for item in session.items):
         return
+    gc.freeze()  # items live until the end: looking through all of them again and again frees nothing
     plan = plan_of(session.items, config.stash.get(LEFT_OUT, KeySet()), _done(config))
     gate = config.stash[GATE]
     scope = gate.scope(plan) if gate is not None else None
@@ -195,6 +197,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         del item.config.stash[PLANNED]
     if episode_of(item) is None:
         return (yield)
+    item.config.stash[EXECUTION].locate(item)
     with item.config.stash[EXECUTION].watching(item, last=nextitem is None):
         return (yield)
 
@@ -218,6 +221,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Attach what came of an episode to the report that crosses to the controller."""
     report: pytest.TestReport = yield  # type: ignore[assignment]
+    if call.when != "call" and call.excinfo is None:
+        return report  # type: ignore[return-value]
     key = key_of_item(item)
     if isinstance(key, HuntKey) and report.skipped:
         why = str(call.excinfo.value) if call.excinfo is not None else ""
@@ -253,6 +258,7 @@ def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[str, s
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Close the simulators of this process."""
     session.config.stash[EXECUTION].close()
+    gc.unfreeze()
 
 
 class XdistHooks:
@@ -299,11 +305,11 @@ class Fixtures:
         self.execution = execution
 
     @pytest.fixture
-    def episode(self, request: pytest.FixtureRequest, hunt: HuntKey | None) -> EpisodeKey:
+    def episode(self, hunt: HuntKey | None) -> EpisodeKey:
         """The episode of this item, by `@vla.benchmark`; of a hunt the first one, before each probe brings its own."""
         if hunt is not None:
             return hunt.episode(hunt.first_episode)
-        raise pytest.UsageError(f"{request.node.nodeid} uses the fixtures of pytest-vla without @vla.benchmark(SUITE)")
+        raise pytest.UsageError("this test uses the fixtures of pytest-vla without @vla.benchmark(SUITE)")
 
     @pytest.fixture
     def env(self, episode: EpisodeKey) -> gymnasium.Env[Any, Any]:
