@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -16,7 +16,7 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.hunt.items import HuntKey, hunt_of
 from pytest_vla.hunt.mark import MARK as HUNT_MARK
 from pytest_vla.options import RobustnessOptions, RunOptions, Settings
-from pytest_vla.run import KeySet, Plan
+from pytest_vla.run import KeySet, Plan, Unrun
 from pytest_vla.suggest import unknown
 from pytest_vla.suite import Suite, SuiteError, get_suite, get_suites, shipped_test_modules, suite_names
 
@@ -24,6 +24,7 @@ DEFAULT_EPISODES = 10
 
 _USES_PYTEST_VLA = re.compile(rb"\bpytest_vla\b")
 _DEFINES_A_BENCHMARK = re.compile(rb"\b(benchmark|hunt)\s*\(")
+_MAKES_A_SUITE = re.compile(rb"""\bbenchmark\s*\(\s*[^"'\s]""")
 
 
 def wrong_name(options: RunOptions, known: Sequence[str], suites: Sequence[Suite]) -> str | None:
@@ -40,6 +41,16 @@ def wrong_name(options: RunOptions, known: Sequence[str], suites: Sequence[Suite
             if name not in existing:
                 return f"--vla-{kind}: {unknown(kind, name, list(dict.fromkeys(existing)), where)}"
     return None
+
+
+def check_checkout(config: pytest.Config) -> None:
+    """Two copies of one module cannot be imported: a checkout is tested by its own pytest-vla."""
+    here, used = config.rootpath / "pytest_vla", Path(__file__).parent
+    if (here / Path(__file__).name).is_file() and here.resolve() != used.resolve():
+        raise pytest.UsageError(
+            f"this is a checkout of pytest-vla ({here}), but the pytest-vla that runs is another one ({used}): "
+            "pip install -e . here, or start from another folder"
+        )
 
 
 def check_before_collection(options: RunOptions, own_files: bool) -> None:
@@ -74,13 +85,32 @@ def default_files(config: pytest.Config, options: RunOptions) -> list[str]:
     """What to run when no path was typed.
 
     The user's own benchmark files come first, next to the shipped suites that --vla-suite names; without any of their
-    own, all shipped suites.
+    own, all shipped suites but those that run only by name.
     """
-    own = list(_benchmark_files(config))
     named = [name for name in options.suite if name in suite_names()]
-    suites = get_suites(named) if named or not (own or options.suite) else []
-    shipped = [suite.test_file for suite in suites]
-    return [str(path) for path in dict.fromkeys([*own, *filter(None, shipped)])]
+    unknown_named = len(named) < len(options.suite)
+    shipped_files = shipped_test_modules()
+    own = [
+        path
+        for path, content in _benchmark_files(config)
+        if str(path) not in shipped_files and _speaks_of(content, options.suite, unknown_named)
+    ]
+    suites = [get_suite(name) for name in named] if own or options.suite else _by_default()
+    return [str(path) for path in dict.fromkeys([*own, *filter(None, (suite.test_file for suite in suites))])]
+
+
+def _by_default() -> list[Suite]:
+    return [suite for suite in get_suites() if not suite.only_by_name]
+
+
+def _speaks_of(content: bytes, names: Sequence[str], unknown_named: bool) -> bool:
+    """Whether a file may hold a benchmark of one of these suites: only those are imported.
+
+    A suite that nobody knows yet may be defined anywhere, also in a file that does not spell out its name.
+    """
+    if not names or any(re.search(rf"""["']{re.escape(name)}["']""".encode(), content) for name in names):
+        return True
+    return unknown_named and _MAKES_A_SUITE.search(content) is not None
 
 
 def use_files(config: pytest.Config, files: Sequence[str]) -> None:
@@ -97,7 +127,7 @@ def _is_outside(config: pytest.Config, path: str) -> bool:
     return not Path(path).is_relative_to(config.rootpath)
 
 
-def _benchmark_files(config: pytest.Config) -> Iterator[Path]:
+def _benchmark_files(config: pytest.Config) -> Iterator[tuple[Path, bytes]]:
     """Test files under pytest's default location that define benchmarks: found by reading, never by importing."""
     patterns, skipped = config.getini("python_files"), config.getini("norecursedirs")
     for root in map(Path, config.args):
@@ -114,7 +144,7 @@ def _benchmark_files(config: pytest.Config) -> Iterator[Path]:
                     path = Path(folder) / name
                     content = path.read_bytes()
                     if _USES_PYTEST_VLA.search(content) and _DEFINES_A_BENCHMARK.search(content):
-                        yield path.resolve()
+                        yield path.resolve(), content
 
 
 def benchmark_of(function: pytest.Item) -> Benchmark | None:
@@ -219,6 +249,23 @@ def plan_of(items: Sequence[pytest.Item], left_out: KeySet, done: KeySet) -> Pla
     part = done | KeySet.of(episodes)
     names = frozenset((hunt.suite, hunt.task, hunt.partition) for hunt in hunts)
     return Plan(part, part | left_out if len(left_out) else part, names)
+
+
+def thin_out(items: list[pytest.Item], reason: Callable[[Suite], str | None]) -> list[Unrun]:
+    """Of a suite that cannot run here one item stays, which is skipped and says why; what the others were to run."""
+    reasons: dict[str, str | None] = {}
+    absent: dict[str, list[EpisodeKey]] = {}
+    kept = []
+    for item in items:
+        key = episode_of(item)
+        if key is not None and key.suite not in reasons:
+            reasons[key.suite] = reason(get_suite(key.suite))
+        elif key is not None and (why := reasons[key.suite]) is not None:
+            absent.setdefault(why, []).append(key)
+            continue
+        kept.append(item)
+    items[:] = kept
+    return [Unrun("unavailable", why, KeySet.of(keys)) for why, keys in absent.items()]
 
 
 def functions_of(items: Sequence[pytest.Item]) -> dict[str, tuple[str, str]]:

@@ -43,7 +43,7 @@ class Execution:
         self._served = served
         self._source: PolicySource | None = None
         self._limited_at: float | None = None
-        self._skips: dict[str, str | None] = {}
+        self._misses: dict[str, str | None] = {}
         self._places: dict[str, tuple[str, int | None, str]] = {}
         self._envs: OrderedDict[tuple[str, str], gymnasium.Env[Any, Any]] = OrderedDict()
 
@@ -64,19 +64,23 @@ class Execution:
         return self.source().bind(suite, env)
 
     def skip_reason(self, suite: Suite) -> str | None:
-        """Why no episode of this suite can run here, or None."""
-        if suite.name not in self._skips:
-            self._skips[suite.name] = self._why_skipped(suite)
-        return self._skips[suite.name]
-
-    def _why_skipped(self, suite: Suite) -> str | None:
+        """Why no episode of this suite is run, or None."""
         if self.settings.inference.policy is None:
             return f"no policy: add --vla-policy={choices()}"
-        missing = suite.missing()
-        if missing is not None:
-            return f"suite '{suite.name}' needs {missing.module}: {missing.install}"
-        mismatch = misfit(self.source().spec, suite, self.settings.inference)
-        return f"suite '{suite.name}' does not fit: {mismatch}" if mismatch else None
+        return self.misses(suite)
+
+    def misses(self, suite: Suite) -> str | None:
+        """Why a policy that was named cannot be tested in this suite here, or None."""
+        if self.settings.inference.policy is None:
+            return None
+        if suite.name not in self._misses:
+            missing = suite.missing()
+            if missing is not None:
+                self._misses[suite.name] = f"suite '{suite.name}' needs {missing.module}: {missing.install}"
+            else:
+                mismatch = misfit(self.source().spec, suite, self.settings.inference)
+                self._misses[suite.name] = f"suite '{suite.name}' does not fit: {mismatch}" if mismatch else None
+        return self._misses[suite.name]
 
     def leaked(self, plan: Plan) -> list[str]:
         """Planned tasks that the policy was trained on although they count as unseen, as SUITE/TASK."""

@@ -16,7 +16,7 @@ import pytest
 from pytest_vla.episode import EpisodeKey, builtin, printable
 from pytest_vla.run.file import Failure
 from pytest_vla.run.hunts import HuntRecord, HuntStart
-from pytest_vla.run.plan import HuntName, Plan
+from pytest_vla.run.plan import HuntName, Plan, Unrun
 from pytest_vla.run.record import Record, key_from_list, key_to_list
 
 
@@ -31,6 +31,8 @@ class Planned:
     """The gate's own part of the plan."""
     leaked: Sequence[str] = ()
     """Planned tasks that the policy was trained on although they count as unseen, as SUITE/TASK."""
+    unavailable: Sequence[Unrun] = ()
+    """What cannot run here and has no item, beside one that says so."""
 
 
 @dataclass(frozen=True)
@@ -140,10 +142,10 @@ def _encoded(message: Message) -> dict[str, Any]:
     match message:
         case Rolled(records):
             return {"rolled": [record.to_record() for record in records]}
-        case Planned(plan, functions, gate, leaked):
+        case Planned(plan, functions, gate, leaked, unavailable):
             listed = {name: list(suite) for name, suite in functions.items()}
             told = {"functions": listed, "gate": None if gate is None else dict(gate), "leaked": list(leaked)}
-            return {"planned": plan.to_record(), **told}
+            return {"planned": plan.to_record(), **told, "unavailable": [each.to_record() for each in unavailable]}
         case NotRun(key, why, text):
             named = key_to_list(key) if isinstance(key, EpisodeKey) else list(key)
             return {"not_run": named, "why": why, "message": text}
@@ -163,9 +165,11 @@ def _decoded(data: Mapping[str, Any]) -> Message:
     match data:
         case {"rolled": records}:
             return Rolled(tuple(map(Record.from_record, records)))
-        case {"planned": plan, "functions": functions, "gate": gate, "leaked": leaked}:
+        case {"planned": plan, "functions": functions, "gate": gate, "leaked": leaked, "unavailable": unavailable}:
             told = {name: (suite, version) for name, (suite, version) in functions.items()}
-            return Planned(Plan.from_record(plan), told, gate, leaked)
+            return Planned(
+                Plan.from_record(plan), told, gate, leaked, [Unrun.from_record(each) for each in unavailable]
+            )
         case {"not_run": [suite, task, partition], "why": why, "message": text}:
             return NotRun((suite, task, partition), why, text)
         case {"not_run": key, "why": why, "message": text}:

@@ -14,6 +14,7 @@ from pytest_vla.collection import (
     benchmark_of,
     check_after_collection,
     check_before_collection,
+    check_checkout,
     check_unique,
     default_files,
     drop_empty,
@@ -22,6 +23,7 @@ from pytest_vla.collection import (
     key_of_item,
     parametrize,
     plan_of,
+    thin_out,
     use_files,
 )
 from pytest_vla.command_line import add_options, read_settings
@@ -35,7 +37,7 @@ from pytest_vla.inference.session import told
 from pytest_vla.messages import NotRun, Planned, Rolled, attach, is_worker, outcomes_of, send, sendable
 from pytest_vla.policies import Policy
 from pytest_vla.report.session import register_report
-from pytest_vla.run import KeySet
+from pytest_vla.run import KeySet, Unrun
 from pytest_vla.session import Session
 from pytest_vla.suite import shipped_test_modules
 from pytest_vla.train.recording import register_recording
@@ -52,6 +54,8 @@ HUNTS: pytest.StashKey[HuntHooks] = pytest.StashKey()
 GATE: pytest.StashKey[GateHooks | None] = pytest.StashKey()
 LEFT_OUT: pytest.StashKey[KeySet] = pytest.StashKey()
 """Episodes of other shards."""
+UNAVAILABLE: pytest.StashKey[list[Unrun]] = pytest.StashKey()
+"""Episodes of suites that cannot run here."""
 PLANNED: pytest.StashKey[Planned] = pytest.StashKey()
 """What a worker has still to tell the controller."""
 
@@ -87,6 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
         planned_perturbations(settings.robustness)  # what cannot be read is said at once
     if config.option.help or not (settings.inference.policy or settings.run.suite):
         return
+    check_checkout(config)
     typed = config.args_source is pytest.Config.ArgsSource.ARGS
     files = config.args if typed else default_files(config, settings.run)
     if not is_worker(config):
@@ -149,6 +154,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         drop_empty(items)
         check_unique(items)
         _arrange(config, items)
+        if not config.option.collectonly:
+            config.stash[UNAVAILABLE] = thin_out(items, config.stash[EXECUTION].misses)
     except (pytest.UsageError, GateError) as error:
         if not is_worker(config):
             raise pytest.UsageError(str(error)) from None
@@ -177,10 +184,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if config.option.collectonly or not any(key_of_item(item) for item in session.items):
         return
     gc.freeze()  # items live until the end: looking through all of them again and again frees nothing
-    plan = plan_of(session.items, config.stash.get(LEFT_OUT, KeySet()), _done(config))
+    unavailable = config.stash.get(UNAVAILABLE, [])
+    absent = KeySet.of(key for each in unavailable for key in each.keys)
+    plan = plan_of(session.items, config.stash.get(LEFT_OUT, KeySet()), _done(config) | absent)
     gate = config.stash[GATE]
     scope = gate.scope(plan) if gate is not None else None
-    planned = Planned(plan, functions_of(session.items), scope, config.stash[EXECUTION].leaked(plan))
+    planned = Planned(plan, functions_of(session.items), scope, config.stash[EXECUTION].leaked(plan), unavailable)
     if SESSION in config.stash:
         config.stash[SESSION].take(planned)
     elif is_worker(config):

@@ -230,7 +230,9 @@ class Session:
         self.writer.write(message.plan.to_record())
         if message.leaked:
             self.writer.write({"type": "leaked", "tasks": list(message.leaked)})
-        self.live.begin(len(message.plan.part - self.done))
+        for each in message.unavailable:
+            self._unrun[(each.why, each.message)].extend(each.keys)
+        self.live.begin(len(message.plan.part - self.done) - sum(len(each.keys) for each in message.unavailable))
         if self.gate is not None and message.gate is not None:
             self.gate.begin(message.gate, self._earlier(faults=True), read_run(self.writer.path))
             self.writer.write({"type": "gate", **message.gate, "rules": self.gate.rules.to_dict()})

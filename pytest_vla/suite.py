@@ -59,6 +59,8 @@ class Suite(ABC):
     cameras: Sequence[str] = ()
     state_keys: Sequence[str] = ()
     rotations: Sequence[str] = ()  # the ways in which an action may have its rotation, other than the space's own
+    #: a variant of another suite, or one that takes an environment of its own: run only when `--vla-suite` names it
+    only_by_name: bool = False
     #: path of the test file that `pytest --vla-suite=NAME` runs when no path is given
     test_file: Path | None = None
 

@@ -29,8 +29,19 @@ class Draw:
         self._window: list[bool] = []
 
     def point(self, novelty: Callable[[Point], int], causes: Sequence[Point]) -> Point:
-        """Of a few random points of the right density, the one that shows most that no solved point has shown."""
-        return max((self._candidate(causes) for _ in range(CANDIDATES)), key=novelty)
+        """Of a few random points of the right density, the one that shows most that no solved point has shown.
+
+        Unordered levels have no neighbours that would vouch for them: each pair has to be met, so that they are chosen.
+        """
+        point = max((self._candidate(causes) for _ in range(CANDIDATES)), key=novelty)
+        unordered = [axis for axis in active(point) if not self.space.ordered[axis]]
+        for axis in self.random.sample(unordered, len(unordered)):
+            others = (change(point, axis, level) for level in self._levels[axis])
+            point = max((point, *(other for other in others if self._may_be(other, causes))), key=novelty)
+        return point
+
+    def _may_be(self, point: Point, causes: Sequence[Point]) -> bool:
+        return severity(point) <= self.cap and not any(self.space.covers(point, cause) for cause in causes)
 
     def learn(self, failed: bool, base: float) -> None:
         """More axes while too little of what is drawn fails, fewer while too much does."""
@@ -62,14 +73,21 @@ class Draw:
             axis = self.random.choice(active(known))
             others = [level for level in self._levels[axis] if not self._reaches(axis, level, known[axis])]
             point = change(point, axis, self.random.choice(others) if others else 0)
-        levels, off, total = list(point), active(point), severity(point)
+        return self._below_cap(point)
+
+    def _below_cap(self, point: Point) -> Point:
+        """Less of what is off. An unordered axis can only be dropped: half of the points take from the ordered ones."""
+        levels, total = list(point), severity(point)
+        ordered_only = self.random.random() < 0.5
+        left = [axis for axis in active(point) if self.space.ordered[axis] or not ordered_only]
         while total > self.cap:
-            axis = self.random.choice(off)
+            left = left or [axis for axis, level in enumerate(levels) if level]
+            axis = self.random.choice(left)
             less = 1 if self.space.ordered[axis] else abs(levels[axis])
             levels[axis] -= less if levels[axis] > 0 else -less
             total -= less
             if not levels[axis]:
-                off.remove(axis)
+                left.remove(axis)
         return tuple(levels)
 
     def _reaches(self, axis: int, level: int, need: int) -> bool:

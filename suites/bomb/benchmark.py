@@ -31,6 +31,7 @@ class BombSuite(GantrySuite):
     def __init__(self, name: str = "bomb", *, simulator: Simulator = "mujoco", test_file: Path | None = None) -> None:
         self.name, self.simulator = name, simulator
         self.requires = (BULLET if simulator == "bullet" else MUJOCO,)
+        self.only_by_name = simulator == "bullet"
         self.test_file = test_file or Path(__file__).parent / "test_bomb.py"
 
     def cells(self) -> Sequence[tuple[str, str]]:

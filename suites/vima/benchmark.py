@@ -46,6 +46,7 @@ class VimaSuite(TaskSuite):
 
         self.name, self.strict = name, rules == "strict"
         self.all_tasks: Mapping[str, Task] = TASKS if tasks is None else {task.name: task for task in tasks}
+        self.only_by_name = self.strict
         self.test_file = test_file or Path(__file__).parent / "test_vima.py"
 
     def cells(self) -> Sequence[tuple[str, str]]:

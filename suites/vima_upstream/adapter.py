@@ -25,6 +25,7 @@ class VimaUpstreamSuite(Suite):
 
     name = "vima_upstream"
     version = "1"
+    only_by_name = True
     termination = Termination.ON_SUCCESS
     requires = (Requirement("vima_bench", "pip install git+https://github.com/vimalabs/VIMABench"),)
     cameras = ("top", "front")
