@@ -77,7 +77,7 @@ class Said:
 
 Message = Planned | Rolled | NotRun | Failure | HuntBegan | Probed | HuntEnded | Said
 
-_ATTRIBUTE, _OUTCOMES = "vla", "vla_outcomes"
+_ATTRIBUTE, _OUTCOMES, _REPEATED = "vla", "vla_outcomes", "vla_repeated"
 
 
 def is_worker(config: pytest.Config) -> bool:
@@ -114,6 +114,15 @@ def outcomes_of(report: pytest.TestReport) -> list[str]:
     """How the rollouts that came with a report ended: for pytest, which asks of every report how it shall be shown."""
     outcomes: list[str] = getattr(report, _OUTCOMES, [])
     return outcomes
+
+
+def repeat(report: pytest.TestReport) -> None:
+    """Mark an error that was shown already: the terminal counts it and says no more of it."""
+    setattr(report, _REPEATED, True)
+
+
+def is_repeated(report: pytest.TestReport) -> bool:
+    return getattr(report, _REPEATED, False)
 
 
 def sendable(data: Any) -> Any:

@@ -34,7 +34,7 @@ from pytest_vla.gate.plugin import GateHooks, register_gate
 from pytest_vla.hunt.hooks import HuntHooks
 from pytest_vla.hunt.items import HuntKey
 from pytest_vla.inference.session import told
-from pytest_vla.messages import NotRun, Planned, Rolled, attach, is_worker, outcomes_of, send, sendable
+from pytest_vla.messages import NotRun, Planned, Rolled, attach, is_repeated, is_worker, outcomes_of, send, sendable
 from pytest_vla.policies import Policy
 from pytest_vla.report.session import register_report
 from pytest_vla.run import KeySet, Unrun
@@ -257,6 +257,8 @@ def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[str, s
     if report.failed and worst == "solved":
         return None  # solved, but the test asserted something more
     counted = report.failed or config.stash[EXECUTION].settings.gate.gating or worst == "solved"
+    if is_repeated(report):
+        return "repeated", "e", ("ERROR", {"red": True})
     category, letter, word, color = CATEGORIES[worst] if counted else ("passed", ".", "PASSED", "green")
     run = config.stash.get(SESSION, None)
     if run is not None and run.live.active:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -27,6 +27,7 @@ from pytest_vla.messages import (
     attach,
     message_of,
     release,
+    repeat,
 )
 from pytest_vla.options import Settings, shown_path
 from pytest_vla.policies import PolicyError, PolicySource
@@ -47,6 +48,7 @@ from pytest_vla.run import (
 from pytest_vla.run.folder import RUNS_FOLDER, RunFolder, newest_run
 from pytest_vla.run.plan import HuntName
 from pytest_vla.run.provenance import provenance
+from pytest_vla.run.record import alike
 from pytest_vla.run.table import FAULTS, UNSOLVED
 from pytest_vla.run.writer import is_unborn
 from pytest_vla.suite import get_suite, suite_names
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
     from pytest_vla.gate.plugin import GateSession
     from pytest_vla.inference.service import Service
 
+HOPELESS = 20
+"""So many errors at the start, and nothing else, end a run."""
 CLEAN = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
@@ -75,14 +79,20 @@ class Session:
         self._unrun: dict[tuple[str, str], list[EpisodeKey | HuntName]] = defaultdict(list)
         self._other_failures = 0
         self._transport_s = 0.0
+        self._shown_errors: set[tuple[str | None, str]] = set()
+        self._errors = 0
+        self.hopeless = ""
+        """Why the run is given up: nothing but errors."""
         self._properties: dict[str, list[tuple[str, object]]] = {}
         self._inference: dict[str, Any] | None = None
+        self._pytest_session: pytest.Session | None = None
         self._held = RunFolder.hold(self._choose_folder())
         try:
             self.writer = self._open(self._held.file)
         except BaseException:
             self._held.close()
             raise
+        self._measured = self.before is not None and len(self.before.table.measured()) > 0
         self.live = Live(config, settings.run.first_episode, self._earlier(faults=False))
 
     @classmethod
@@ -119,6 +129,10 @@ class Session:
     @property
     def folder(self) -> Path:
         return self._held.path
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        self._pytest_session = session
 
     def header(self) -> str:
         resumed = ""
@@ -200,6 +214,7 @@ class Session:
             case Rolled(records):
                 for record in records:
                     self._write(record)
+                self._count_errors(records, report)
                 if report is not None and records:
                     self._properties[report.nodeid] = junit_properties(records[-1])
             case NotRun(key, why, text):
@@ -220,6 +235,27 @@ class Session:
         self._transport_s += record.result.timings.get("transport", 0.0)
         if self.gate is not None:
             self.gate.add(record)
+
+    def _count_errors(self, records: Sequence[Record], report: pytest.TestReport | None) -> None:
+        """Show an error once; give up where there is nothing else from the start."""
+        errors = {(record.result.reason, alike(record.result.message)) for record in records if not record.measured}
+        if report is not None and errors and errors <= self._shown_errors:
+            repeat(report)
+        self._shown_errors |= errors
+        self._measured = self._measured or any(record.measured for record in records)
+        self._errors += bool(errors)
+        limit = max(HOPELESS, self.settings.run.max_errors)
+        if self._errors >= limit and not self._measured and not self.hopeless:
+            self.hopeless = f"the first {limit} episodes ended in errors and nothing was measured"
+            self._stop(f"stopping: {self.hopeless}")
+
+    def _stop(self, why: str) -> None:
+        """No more items, here or in the workers, as `-x` ends a run."""
+        workers = self.config.pluginmanager.get_plugin("dsession")
+        if workers is not None:
+            workers.shouldstop = why
+        elif self._pytest_session is not None:
+            self._pytest_session.shouldfail = why
 
     def _planned(self, message: Planned) -> None:
         """Every worker tells the plan with its first item; they all collect the same."""
@@ -287,6 +323,7 @@ class Session:
             max_errors=self.settings.run.max_errors,
             other_failures=self._other_failures,
             bad_input=self.usage_error is not None,
+            hopeless=bool(self.hopeless),
             verdict=None if judgement is None else judgement.exit_code,
         ).exit_status()
 
@@ -327,6 +364,8 @@ class Ending:
     other_failures: int = 0
     """Failures that no episode stands for: of hunts, of other tests, of collection."""
     bad_input: bool = False
+    hopeless: bool = False
+    """The run was given up: errors and nothing else."""
     verdict: int | None = None
     """The exit status of the gate's verdict."""
 
@@ -334,6 +373,8 @@ class Ending:
         """0 pass, 1 fail or unfinished, 2 interrupted, 4 bad input, 5 nothing ran, 6 undecided."""
         if self.bad_input:
             return pytest.ExitCode.USAGE_ERROR
+        if self.hopeless:
+            return pytest.ExitCode.TESTS_FAILED
         ran = len(self.run) or self.run.hunts
         if self.status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not ran:
             return pytest.ExitCode.NO_TESTS_COLLECTED if self.run.unrun or self.status else pytest.ExitCode.OK
@@ -346,6 +387,7 @@ class Ending:
         failed = (
             (self.run.table.outcome == UNSOLVED).any()
             or self.run.table.error_count() > self.max_errors
+            or (len(self.run) and not len(self.run.table.measured()))
             or self.run.objections
             or not self.run.completeness(gated=False).finished
         )

@@ -54,7 +54,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     except pickle.UnpicklingError as error:
         raise PolicyError(
             f"checkpoint '{path}' was refused: it is damaged, or holds more than tensors and plain data, "
-            f"which could run code. Make it with pytest_vla.policies.checkpoint.save_checkpoint. ({_first_line(error)})"
+            "which could run code. Make it with pytest_vla.policies.checkpoint.save_checkpoint"
         ) from error
     except (RuntimeError, EOFError, OSError, ValueError) as error:
         raise PolicyError(
@@ -69,7 +69,13 @@ def _policy_class(path: Path, name: str) -> Any:
     """The class a checkpoint names. Only Policy subclasses: the file must not choose what is called."""
     from pytest_vla.policies.loading import import_name
 
-    kind = import_name(str(name))
+    try:
+        kind = import_name(str(name))
+    except PolicyError as error:
+        raise PolicyError(
+            f"checkpoint '{path}' needs its class {str(name)!r}: {error}. "
+            "Start from the folder that has the module, install it, or add it to PYTHONPATH"
+        ) from error
     if not (isinstance(kind, type) and issubclass(kind, Policy)):
         raise PolicyError(f"checkpoint '{path}' names {name!r}, which is not a subclass of pytest_vla.Policy")
     return kind

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_vla.policies.base import Policy, PolicySpec
+from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
 
 if TYPE_CHECKING:
     import gymnasium
@@ -54,8 +54,13 @@ class SharedSource(PolicySource):
     def move_to(self, device: str) -> None:
         """Where the model computes; a policy without `to` computes where it likes."""
         move = getattr(self.policy, "to", None)
-        if device != "cpu" and move is not None:
+        if device == "cpu" or move is None:
+            return
+        try:
             move(device)
+        except Exception as error:  # torch says it by AssertionError, RuntimeError and more, in many lines
+            why = str(error).strip().partition("\n")[0]
+            raise PolicyError(f"--vla-device={device}: the policy cannot be moved there: {why}") from error
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,7 +55,7 @@ def _pack_marked_by_text(value: Any) -> Any:
         return {"__ndarray__": True, "data": value.tobytes(), "dtype": value.dtype.str, "shape": list(value.shape)}
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"a {type(value).__name__} cannot be sent")
+    return _whole(value)
 
 
 def _unpack_marked_by_text(value: dict[Any, Any]) -> Any:
@@ -98,7 +98,7 @@ def _pack_marked_by_bytes(value: Any) -> Any:
         return {b"__ndarray__": True, b"data": value.tobytes(), b"dtype": value.dtype.str, b"shape": value.shape}
     if isinstance(value, np.generic):
         return {b"__npgeneric__": True, b"data": value.item(), b"dtype": value.dtype.str}
-    raise TypeError(f"a {type(value).__name__} cannot be sent")
+    return _whole(value)
 
 
 def _unpack_marked_by_bytes(value: dict[Any, Any]) -> Any:
@@ -110,6 +110,13 @@ def _unpack_marked_by_bytes(value: dict[Any, Any]) -> Any:
 
 
 # --- both -------------------------------------------------------------------------------------------------------------
+
+
+def _whole(value: Any) -> Any:
+    """Pictures that are drawn when they are looked at are drawn now."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a {type(value).__name__} cannot be sent")
 
 
 def _unpack(data: bytes | str, hook: Any) -> Any:

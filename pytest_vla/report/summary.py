@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from pytest_vla.episode import Cell
 from pytest_vla.options import shown_path
 from pytest_vla.report.order import ordered, suite_order
-from pytest_vla.run import Run, Table, replay_command, sum_by
-from pytest_vla.run.table import UNSOLVED
+from pytest_vla.run import Record, Run, Table, replay_command, sum_by
+from pytest_vla.run.record import alike, gist
+from pytest_vla.run.table import OUTCOMES, UNSOLVED
 
 if TYPE_CHECKING:
     import pytest
 
 LOG_WIDTH = 160
 NAMED_OBJECTIONS = 5
+NAMED_MESSAGES, READ_MESSAGES, LONGEST_GIST = 3, 1000, 120
 TABLE_HEADER = ("suite/task", "partition", "success", "95% CI", "n", "errors")
 
 Row = tuple[str, ...]
@@ -64,6 +66,7 @@ def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDT
         reasons = table.reason_counts(outcome)
         if reasons:
             lines.append(f"{title}: " + ", ".join(f"{count} {reason}" for reason, count in reasons.items()))
+            lines += _said_most(run, outcome)
     lines += [*objection_lines(run), *_not_needed(run), *_incomplete(run), *_unverified(run), *_leaked(run)]
     run_file = shown_path(run.path)
     lines += [f"run file: {run_file}", *_first_unsolved(table, run_file)]
@@ -101,6 +104,23 @@ def objection_lines(run: Run) -> list[str]:
         for failure in run.failures[:NAMED_OBJECTIONS]:
             lines.append(f"  {failure.nodeid} ({failure.when}): {_first_line(failure.message)}")
         lines += _more(len(run.failures))
+    return lines
+
+
+def _said_most(run: Run, outcome: str) -> list[str]:
+    """What most of these episodes say, equal messages together, each with the command that shows the first of them."""
+    rows = (run.table.outcome == OUTCOMES.index(outcome)).nonzero()[0][:READ_MESSAGES].tolist()
+    groups: dict[str, list[Record]] = {}
+    for record in run.records(rows):
+        if record.result.message and not record.key.repeat:
+            groups.setdefault(alike(record.result.message), []).append(record)
+    most = sorted(groups.values(), key=len, reverse=True)[:NAMED_MESSAGES]
+    lines = []
+    for group in most:
+        text = gist(group[0].result.message)
+        lines.append(f"  {len(group)} x {text if len(text) <= LONGEST_GIST else text[:LONGEST_GIST] + ' ...'}")
+        if outcome == "error":
+            lines.append(f"    {replay_command(shown_path(run.path), group[0].key)}")
     return lines
 
 

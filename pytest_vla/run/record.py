@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -84,6 +85,19 @@ class Record:
             raise ValueError("nodeid and objection are texts")
         result = replace(result, extra=extra)
         return cls(result, nodeid, test, objection, None if item is None else key_from_list(item), kind)
+
+
+def gist(message: str) -> str:
+    """What a message comes to: of a traceback its last line. Numbers aside, equal ones are of one cause."""
+    lines = [line.strip() for line in message.strip().splitlines() if line.strip()]
+    if not lines:
+        return ""
+    return lines[-1] if "Traceback (most recent call last)" in message else lines[0]
+
+
+def alike(message: str) -> str:
+    """The same text for messages that differ in numbers alone."""
+    return re.sub(r"[-+]?\d[\d.e+-]*", "#", gist(message))
 
 
 def key_to_list(key: EpisodeKey) -> list[Any]:

@@ -257,3 +257,34 @@ def test_a_bad_checkpoint_is_refused_and_runs_no_code(torch, reach, content):
     }[content]
     result.stderr.fnmatch_lines([expected])
     assert "Traceback" not in result.stderr.str()
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+def test_equal_errors_are_shown_once_and_a_run_of_nothing_else_is_given_up(reach, workers):
+    result = reach.runpytest_subprocess("--vla-policy=bad:Raises", "--vla-episodes=100", "--vla-run-dir=run", *workers)
+    assert result.ret == FAILED
+    told = result.stdout.str()
+    assert told.count("Traceback (most recent call last)") == 1
+    assert "the first 20 episodes ended in errors and nothing was measured" in told
+    result.stdout.re_match_lines(
+        [r"  \d+ x RuntimeError: the model fell over", r"    pytest-vla replay .*near-calm-\d+"]
+    )
+    assert len(result.outlines) < 80
+
+
+def test_nothing_but_errors_is_never_a_pass_whatever_is_allowed(reach):
+    result = reach.runpytest("--vla-policy=bad:Raises", "--vla-episodes=1", "--vla-max-errors=100")
+    assert result.ret == FAILED
+
+
+def test_a_device_that_is_not_there_is_one_line(reach, torch):
+    (reach.path / "moving.py").write_text(
+        "import torch\nimport pytest_vla as vla\n\n\n"
+        "class Moving(torch.nn.Linear, vla.Policy):\n"
+        "    def __init__(self):\n        super().__init__(1, 1)\n"
+    )
+    for workers in ([], ["-n1"]):
+        result = reach.runpytest_subprocess("--vla-policy=moving:Moving", "--vla-device=foo", *workers)
+        assert result.ret == USAGE
+        assert "--vla-device=foo: the policy cannot be moved there" in result.stderr.str()
+        assert "Traceback" not in result.stderr.str()
