@@ -28,6 +28,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "sim": (("sim",), ()),
     "kit": (("kit",), ("episode", "perturb", "policies", "sim", "suite")),
     "inference": (("inference",), ("episode", "options", "policies", "suite")),
+    "isolate": (("isolate",), ("episode", "inference", "options", "perturb", "policies", "suite")),
     "testing": (("testing",), ("episode", "perturb", "policies", "rollout", "suite")),
     "messages": (("messages",), ("episode", "run")),
     "train": (("train",), ("inference", "messages", "options", "policies", "rollout", "suite")),
@@ -47,7 +48,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "plugin": (("plugin", "session", "collection"), ("*",)),
     "cli": (("cli",), ("*",)),
-    "suites": (("suites",), ("episode", "kit", "perturb", "policies", "sim", "suite")),
+    "suites": (("suites",), ("episode", "isolate", "kit", "perturb", "policies", "sim", "suite")),
     "suites' policies": (("suites.policy",), ("episode", "policies", "suites", "train")),
 }
 

@@ -87,6 +87,6 @@ class _Read(argparse.Action):
         typed = True if self.option.kind == "flag" else values
         value = read_value(self.option, typed, option_string or self.option.flag)
         before = getattr(namespace, self.dest)
-        if self.option.kind == "names" and before is not self.default:
+        if self.option.kind in ("names", "folders") and before is not self.default:
             value = tuple(dict.fromkeys((*before, *value)))
         setattr(namespace, self.dest, value)

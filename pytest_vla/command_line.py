@@ -61,7 +61,7 @@ def _arguments(option: Option) -> dict[str, Any]:
     how: dict[str, Any] = {"dest": _dest(option.key), "default": None, "help": option.help + shown}
     if option.kind == "flag":
         return {**how, "action": "store_true"}
-    return {**how, "action": "append" if option.kind == "names" else "store", "metavar": option.metavar}
+    return {**how, "action": "append" if option.kind in ("names", "folders") else "store", "metavar": option.metavar}
 
 
 def _dest(key: str) -> str:
@@ -109,6 +109,16 @@ def _names(value: Any) -> tuple[str, ...]:
     if not all(names):
         raise ValueError
     return tuple(dict.fromkeys(names))
+
+
+def _folders(value: Any) -> tuple[str, ...]:
+    """`[SUITE=]DIR`, one or several, or a table in pyproject.toml."""
+    if isinstance(value, Mapping):
+        value = [f"{suite}={folder}" for suite, folder in value.items()]
+    parts = [value] if isinstance(value, str) else list(value)
+    if not all(_text(part).rpartition("=")[2].strip() for part in parts):
+        raise ValueError
+    return tuple(parts)
 
 
 def _count(value: Any) -> int:
@@ -165,5 +175,7 @@ KINDS: dict[Kind, Reader] = {
     "flag": Reader(_flag, "true or false"),
     "batch": Reader(_batch, "a whole number, 1 or more, or auto"),
     "ensemble": Reader(_ensemble, "newest, mean or exponential"),
+    "folders": Reader(_folders, "[SUITE=]DIR"),
+    "gigabytes": Reader(_seconds, "a number of gigabytes, 0 or more"),
     "video": Reader(_video, "unsolved, all, none or a whole number"),
 }

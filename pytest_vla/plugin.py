@@ -36,7 +36,7 @@ from pytest_vla.policies import Policy
 from pytest_vla.report.session import register_report
 from pytest_vla.run import KeySet
 from pytest_vla.session import Session
-from pytest_vla.suite import shipped_test_modules
+from pytest_vla.suite import provide, shipped_test_modules
 from pytest_vla.train.recording import register_recording
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "vla(benchmark): an episode of a pytest-vla suite; set by @vla.benchmark")
     config.addinivalue_line("markers", "vla_hunt(hunted): a hunt in a pytest-vla suite; set by @vla.hunt")
     settings = read_settings(config)
+    provide(settings.run.data, settings.run.env_memory)
     served = getattr(config, "workerinput", {}).get("vla_served")
     config.stash[EXECUTION] = Execution(settings, is_worker(config), served)
     config.pluginmanager.register(Fixtures(config.stash[EXECUTION]), "vla-fixtures")

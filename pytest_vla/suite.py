@@ -7,7 +7,7 @@ import importlib.util
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib.metadata import entry_points
@@ -42,6 +42,15 @@ class Requirement:
 
     module: str
     install: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provided:
+    """What a run gives to its suites besides keys: folders of data, and what a process of their own may use."""
+
+    data: Mapping[str, Path] = field(default_factory=dict)
+    """By suite; that of the empty name is everybody's."""
+    memory_gb: float = 0.0
 
 
 class Suite(ABC):
@@ -160,12 +169,32 @@ class Suite(ABC):
     def episode(self, task: str, partition: str, index: int, perturbation: str = "") -> EpisodeKey:
         return EpisodeKey(self.name, task, partition, index, perturbation, self.version)
 
+    def data_folder(self) -> Path | None:
+        """The folder that `--vla-data` gives this suite."""
+        folders = provided().data
+        return folders.get(self.name) or folders.get("")
+
     def missing(self) -> Requirement | None:
         """The first requirement that is not installed, found without importing it."""
         return next((r for r in self.requires if importlib.util.find_spec(r.module) is None), None)
 
 
 _registered: dict[str, Suite] = {}
+_provided = Provided()
+
+
+def provide(data: Iterable[str] = (), memory_gb: float = 0.0) -> None:
+    """Say what the suites of this process get, as `--vla-data` has it: `[SUITE=]DIR`."""
+    global _provided
+    folders = {}
+    for text in data:
+        suite, _, folder = text.rpartition("=")
+        folders[suite] = Path(folder).expanduser().absolute()
+    _provided = Provided(folders, memory_gb)
+
+
+def provided() -> Provided:
+    return _provided
 
 
 def register(suite: Suite) -> Suite:
