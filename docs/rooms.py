@@ -24,10 +24,11 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "perturb": (("perturb",), ("run",)),
     "suite": (("suite", "benchmark"), ("episode", "perturb", "policies")),
     "rollout": (("rollout",), ("episode", "perturb", "policies", "suite")),
-    "options": (("options", "command_line", "command"), ("policies",)),
+    "options": (("options", "command_line", "command"), ("policies", "suite")),
     "sim": (("sim",), ()),
     "kit": (("kit",), ("episode", "perturb", "policies", "sim", "suite")),
     "inference": (("inference",), ("episode", "options", "policies", "suite")),
+    "isolate": (("isolate",), ("episode", "inference", "kit", "options", "perturb", "policies", "run", "suite")),
     "testing": (("testing",), ("episode", "perturb", "policies", "rollout", "suite")),
     "messages": (("messages",), ("episode", "run")),
     "train": (("train",), ("inference", "messages", "options", "policies", "rollout", "suite")),
@@ -47,7 +48,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "plugin": (("plugin", "session", "collection"), ("*",)),
     "cli": (("cli",), ("*",)),
-    "suites": (("suites",), ("episode", "kit", "perturb", "policies", "sim", "suite")),
+    "suites": (("suites",), ("episode", "isolate", "kit", "perturb", "policies", "sim", "suite")),
     "suites' policies": (("suites.policy",), ("episode", "policies", "suites", "train")),
 }
 

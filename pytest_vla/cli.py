@@ -15,11 +15,12 @@ from pytest_vla.command import PURPOSES, RUN_HELP, Command, only, share, whole
 from pytest_vla.gate.commands import COMMANDS as GATE_COMMANDS
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.inference.commands import COMMANDS as INFERENCE_COMMANDS
+from pytest_vla.isolate.commands import COMMANDS as ISOLATE_COMMANDS
 from pytest_vla.policies.base import PolicyError
 from pytest_vla.report.commands import COMMANDS as REPORT_COMMANDS
 from pytest_vla.run import RunFileError
 from pytest_vla.suggest import unknown
-from pytest_vla.suite import SuiteError
+from pytest_vla.suite import Suite, SuiteError
 from pytest_vla.train.commands import COMMANDS as TRAIN_COMMANDS
 from pytest_vla.train.errors import DatasetError, TrainError
 
@@ -166,11 +167,25 @@ def _suites(options: argparse.Namespace) -> int:
 
     for suite in get_suites(options.names):
         missing = suite.missing()
-        note = f"  (needs {missing.module}: {missing.install})" if missing else ""
+        note = f"  (needs {missing.module}: {missing.install})" if missing else _environment_note(suite)
         print(f"{suite.name}, version {suite.version}: {len(suite.cells())} (task, partition) cells{note}")
         for task in suite.tasks():
             print(f"  {task}: {', '.join(partition for name, partition in suite.cells() if name == task)}")
     return 0
+
+
+def _environment_note(suite: Suite) -> str:
+    """What a suite has installed for itself, and how big that is."""
+    from pytest_vla.isolate.environment import installed
+    from pytest_vla.isolate.install import size_text
+    from pytest_vla.isolate.suite import IsolatedSuite
+
+    if not isinstance(suite, IsolatedSuite) or suite.declared is None:
+        return ""
+    receipt = installed(suite.declared.name)
+    if receipt is None:
+        return ""
+    return f"  (environment '{suite.declared.name}', Python {receipt.python}, {size_text(receipt.bytes)})"
 
 
 def _sheet(options: argparse.Namespace) -> int:
@@ -202,6 +217,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "suites", "bring a suite", "list the suites, tasks and partitions that can be run", _suites_arguments, _suites
     ),
+    *ISOLATE_COMMANDS,
     Command(
         "new-suite",
         "bring a suite",

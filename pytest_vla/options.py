@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 from pytest_vla.policies.kinds import choices
 
-Kind = Literal["text", "names", "count", "seconds", "flag", "batch", "ensemble", "video"]
+Kind = Literal[
+    "text", "names", "count", "seconds", "flag", "batch", "ensemble", "video", "folders", "gigabytes", "suites"
+]
 
 # Options that had another name, refused with the new one. Run files that have the old one are read all the same.
 RENAMED = {"budget": "max-episodes", "actions": "keep-actions"}
@@ -38,7 +40,7 @@ class RunOptions:
     """Which episodes, where their results go, and when it is too much."""
 
     suite: tuple[str, ...] = field(
-        default=(), metadata=option("names", "NAMES", "Suites to run, separated by commas (default: all)")
+        default=(), metadata=option("suites", "NAMES", "Suites to run, separated by commas (default: all)")
     )
     task: tuple[str, ...] = field(
         default=(), metadata=option("names", "NAMES", "Tasks to run, separated by commas (default: all)")
@@ -61,6 +63,14 @@ class RunOptions:
     shard: str | None = field(
         default=None,
         metadata=option("text", "I/N", "Run the I-th of N parts of the episodes; join them with pytest-vla merge"),
+    )
+    data: tuple[str, ...] = field(
+        default=(),
+        metadata=option("folders", "[SUITE=]DIR", "Folder with what a suite cannot ship, such as its assets"),
+    )
+    env_memory: float = field(
+        default=0.0,
+        metadata=option("gigabytes", "GB", "Memory that a suite's own process may take; 0: all there is"),
     )
     run_dir: str | None = field(
         default=None,

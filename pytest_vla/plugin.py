@@ -21,6 +21,7 @@ from pytest_vla.collection import (
     episode_of,
     functions_of,
     key_of_item,
+    name_members,
     parametrize,
     plan_of,
     thin_out,
@@ -39,7 +40,7 @@ from pytest_vla.policies import Policy
 from pytest_vla.report.session import register_report
 from pytest_vla.run import KeySet, Unrun
 from pytest_vla.session import Session
-from pytest_vla.suite import shipped_test_modules
+from pytest_vla.suite import provide, shipped_test_modules
 from pytest_vla.train.recording import register_recording
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "vla(benchmark): an episode of a pytest-vla suite; set by @vla.benchmark")
     config.addinivalue_line("markers", "vla_hunt(hunted): a hunt in a pytest-vla suite; set by @vla.hunt")
     settings = read_settings(config)
+    provide(settings.run.data, settings.run.env_memory)
     served = getattr(config, "workerinput", {}).get("vla_served")
     config.stash[EXECUTION] = Execution(settings, is_worker(config), served)
     config.pluginmanager.register(Fixtures(config.stash[EXECUTION]), "vla-fixtures")
@@ -92,6 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.help or not (settings.inference.policy or settings.run.suite):
         return
     check_checkout(config)
+    name_members(settings.run)
     typed = config.args_source is pytest.Config.ArgsSource.ARGS
     files = config.args if typed else default_files(config, settings.run)
     if not is_worker(config):

@@ -16,7 +16,7 @@ from pytest_vla.rollout import Step, Surroundings, rollout, surroundings
 from pytest_vla.run import Record, Run, RunFileError, read_run
 from pytest_vla.run.trace import decode_actions
 from pytest_vla.suggest import unknown
-from pytest_vla.suite import Suite, SuiteError, get_suite
+from pytest_vla.suite import Suite, SuiteError, get_suite, provide
 
 if TYPE_CHECKING:
     import gymnasium
@@ -38,6 +38,7 @@ class Replayer:
         self._policy_text = policy or run.policy.text
         self._source: PolicySource | None = None
         self._envs: dict[tuple[str, str], gymnasium.Env[Any, Any]] = {}
+        provide(run.options.get("data") or (), run.options.get("env_memory") or 0.0)
 
     def __enter__(self) -> Replayer:
         return self

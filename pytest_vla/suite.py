@@ -7,7 +7,7 @@ import importlib.util
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib.metadata import entry_points
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pytest_vla.policies import Policy
 
 ENTRY_POINT_GROUP = "pytest_vla.suites"
+FAMILY_GROUP = "pytest_vla.suite_families"
 
 
 class SuiteError(Exception):
@@ -42,6 +43,15 @@ class Requirement:
 
     module: str
     install: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provided:
+    """What a run gives to its suites besides keys: folders of data, and what a process of their own may use."""
+
+    data: Mapping[str, Path] = field(default_factory=dict)
+    """By suite; that of the empty name is everybody's."""
+    memory_gb: float = 0.0
 
 
 class Suite(ABC):
@@ -162,12 +172,32 @@ class Suite(ABC):
     def episode(self, task: str, partition: str, index: int, perturbation: str = "") -> EpisodeKey:
         return EpisodeKey(self.name, task, partition, index, perturbation, self.version)
 
+    def data_folder(self) -> Path | None:
+        """The folder that `--vla-data` gives this suite."""
+        folders = provided().data
+        return folders.get(self.name) or folders.get("")
+
     def missing(self) -> Requirement | None:
         """The first requirement that is not installed, found without importing it."""
         return next((r for r in self.requires if importlib.util.find_spec(r.module) is None), None)
 
 
 _registered: dict[str, Suite] = {}
+_provided = Provided()
+
+
+def provide(data: Iterable[str] = (), memory_gb: float = 0.0) -> None:
+    """Say what the suites of this process get, as `--vla-data` has it: `[SUITE=]DIR`."""
+    global _provided
+    folders = {}
+    for text in data:
+        suite, _, folder = text.rpartition("=")
+        folders[suite] = Path(folder).expanduser().absolute()
+    _provided = Provided(folders, memory_gb)
+
+
+def provided() -> Provided:
+    return _provided
 
 
 def register(suite: Suite) -> Suite:
@@ -178,16 +208,37 @@ def register(suite: Suite) -> Suite:
 
 def get_suite(name: str) -> Suite:
     """The suite of that name: the user's own first, then shipped ones, then those of installed packages."""
+    name = canonical(name)
     if name in _registered:
         return _registered[name]
-    finders = _discover()
-    if name not in finders:
-        raise SuiteError(unknown("suite", name, suite_names()))
+    family = family_of(name)
+    finders = _families() if family else _discover()
+    if (family or name) not in finders:
+        raise SuiteError(unknown("suite", name, [*suite_names(), *(f"{each}:..." for each in _families())]))
     try:
-        suite: Suite = finders[name].load()()
+        suite: Suite = finders[family].load()(name) if family else finders[name].load()()
+    except SuiteError:
+        raise
     except Exception as error:
         raise SuiteError(f"suite '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
     return register(suite)
+
+
+def canonical(name: str) -> str:
+    """A suite's name as keys and run files have it: the slashes of a path are escaped, since SUITE/TASK has one too."""
+    return name.replace("/", "%2F") if ":" in name else name
+
+
+def family_of(name: str) -> str:
+    """The family of a suite that is named by what it is made from, as `FAMILY:...` or `FAMILY+ENVIRONMENT:...`."""
+    family, colon, _ = name.partition(":")
+    family = family.partition("+")[0]
+    return family if colon or family in _families() else ""
+
+
+def members(family: str) -> list[str]:
+    """The suites of a family that were named in this run."""
+    return [name for name in _registered if ":" in name and family_of(name) == family]
 
 
 def get_suites(names: Iterable[str] = ()) -> list[Suite]:
@@ -220,14 +271,31 @@ class _Shipped:
 
 
 @cache
+def _families() -> dict[str, Any]:
+    """What makes suites from a text: a folder of ours with a `family.py`, or an entry point; called with the name."""
+    found: dict[str, Any] = {point.name: point for point in entry_points(group=FAMILY_GROUP)}
+    return found | {folder.name: _Shipped(f"{folder.name}.family") for folder in _folders() if _makes_suites(folder)}
+
+
+def _makes_suites(folder: Path) -> bool:
+    return (folder / "family.py").is_file()
+
+
+def _folders() -> list[Path]:
+    package = importlib.util.find_spec("pytest_vla.suites")
+    locations = (package.submodule_search_locations or ()) if package else ()
+    return [
+        folder
+        for location in locations
+        for folder in sorted(Path(location).iterdir())
+        if (folder / "__init__.py").is_file()
+    ]
+
+
+@cache
 def _discover() -> dict[str, Any]:
     found: dict[str, Any] = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
-    package = importlib.util.find_spec("pytest_vla.suites")
-    for location in (package.submodule_search_locations or ()) if package else ():
-        for folder in sorted(Path(location).iterdir()):
-            if (folder / "__init__.py").is_file():
-                found[folder.name] = _Shipped(folder.name)
-    return found
+    return found | {folder.name: _Shipped(folder.name) for folder in _folders() if not _makes_suites(folder)}
 
 
 @cache

@@ -9,6 +9,7 @@ from pytest_vla.episode import Cell
 from pytest_vla.options import shown_path
 from pytest_vla.report.order import ordered, suite_order
 from pytest_vla.run import Record, Run, Table, replay_command, sum_by
+from pytest_vla.run.pair import UNSEEDED
 from pytest_vla.run.record import alike, gist
 from pytest_vla.run.table import OUTCOMES, UNSOLVED
 
@@ -67,7 +68,14 @@ def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDT
         if reasons:
             lines.append(f"{title}: " + ", ".join(f"{count} {reason}" for reason, count in reasons.items()))
             lines += _said_most(run, outcome)
-    lines += [*objection_lines(run), *_not_needed(run), *_incomplete(run), *_unverified(run), *_leaked(run)]
+    lines += [
+        *objection_lines(run),
+        *_not_needed(run),
+        *_incomplete(run),
+        *_unverified(run),
+        *_leaked(run),
+        *_unseeded(run),
+    ]
     run_file = shown_path(run.path)
     lines += [f"run file: {run_file}", *_first_unsolved(table, run_file)]
     return [line.rstrip() for line in lines]
@@ -152,6 +160,15 @@ def _unverified(run: Run) -> list[str]:
 
 def _leaked(run: Run) -> list[str]:
     return [f"leaked: the policy was trained on {', '.join(run.leaked)}, where it counts as unseen"] * bool(run.leaked)
+
+
+def _unseeded(run: Run) -> list[str]:
+    """Suites whose scenes nobody can choose: their rates stand alone."""
+    table = run.once
+    seedless = [number for number, source in enumerate(table.sources) if UNSEEDED in source.made_with]
+    rows = [row for row in range(len(table)) if table.source[row] in seedless] if seedless else []
+    suites = sorted({table.key(row).suite for row in rows})
+    return [f"{suite} takes no seed: its episodes are other ones in every run, and never pair" for suite in suites]
 
 
 def _first_unsolved(table: Table, run_file: str) -> list[str]:
