@@ -99,6 +99,9 @@ def references(has_baseline: bool, has_anchor: bool) -> list[str]:
 
 def check_versions(old: Mapping[str, str], new: Mapping[str, str]) -> None:
     """Refuse a baseline that was made with another version of a suite: its rates are answers to other questions."""
+    if old and new and not old.keys() & new.keys():
+        theirs, mine = (", ".join(f"'{name}'" for name in sorted(suites)) for suites in (old, new))
+        raise GateError(f"the baseline has episodes of suite {theirs} and this run of {mine}: nothing can be compared")
     for suite, version in new.items():
         if old.get(suite, version) != version:
             raise GateError(

@@ -21,7 +21,6 @@ from pytest_vla.gate.schedule import in_shard, interleaved, make_scope, read_sha
 from pytest_vla.gate.watch import Watch
 from pytest_vla.options import Settings
 from pytest_vla.run import Plan, Record, Run
-from pytest_vla.suite import get_suite, suite_names
 
 FLAGS_FOLDER = "decided"
 BUDGET = "budget"
@@ -166,9 +165,7 @@ class GateHooks:
     def arrange(self, keys: list[EpisodeKey]) -> list[int]:
         """The places of the episodes that this shard runs, in the order a gate wants them."""
         if self.settings.gate.gating and keys:  # a resumed run may have nothing left to collect
-            used = {key.suite for key in keys} | {pattern.split("/")[0] for pattern, _ in self.rules.success}
-            suites = [get_suite(name) for name in sorted(used & set(suite_names()))]
-            check_rules(self.rules, [(suite.name, *names) for suite in suites for names in suite.cells()])
+            check_rules(self.rules, dict.fromkeys((key.suite, key.task, key.partition) for key in keys))
             check_versions(self.versions, {key.suite: key.version for key in keys})
         early_stop = self.settings.gate.early_stop
         by = shard_by([key.cell for key in keys], self.rules, self.settings.gate.baseline is not None)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pytest_vla.episode import Cell
 from pytest_vla.gate.evidence import Bounds, GateError
 from pytest_vla.suggest import unknown
+from pytest_vla.suite import SuiteError, get_suite, suite_names
 
 TABLE = "tool.pytest_vla.gate"
 By = Literal["task", "partition", "suite", "two-level"]
@@ -83,8 +84,12 @@ def read_rules(table: Mapping[str, Any]) -> Rules:
 
 
 def check_rules(rules: Rules, cells: Iterable[tuple[str, str, str]]) -> None:
-    """Every pattern must name a (suite, task, partition) there is: a threshold nobody meets would guard nothing."""
+    """Every pattern must name a (suite, task, partition) there is: a threshold nobody meets would guard nothing.
+
+    There are those of the run, and all those of installed suites: one pyproject.toml serves runs of different suites.
+    """
     cells = list(cells)
+    cells += _installed({cell[0] for cell in cells} | {pattern.split("/")[0] for pattern, _ in rules.success})
     for pattern, _ in rules.success:
         left = cells
         parts = [*pattern.split("/"), "*", "*"]
@@ -98,6 +103,16 @@ def check_rules(rules: Rules, cells: Iterable[tuple[str, str, str]]) -> None:
             raise GateError(
                 f'[{TABLE}.success] \'{pattern}\' is finer than by = "{rules.by}": write * in its place, or by = "task"'
             )
+
+
+def _installed(names: set[str]) -> list[tuple[str, str, str]]:
+    found = []
+    for name in sorted(names & set(suite_names())):
+        try:
+            found += [(name, *cell) for cell in get_suite(name).cells()]
+        except SuiteError:  # a run file of a suite that is broken here can be judged all the same
+            continue
+    return found
 
 
 def _read_success(table: Any) -> tuple[tuple[str, Bounds], ...]:

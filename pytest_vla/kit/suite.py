@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_vla.suite import Requirement, Suite, SuiteError
@@ -14,7 +15,12 @@ if TYPE_CHECKING:
     EnvT = TypeVar("EnvT", bound=TaskEnv)
 
 MUJOCO = Requirement("mujoco", 'pip install "pytest-vla[mujoco]"')
-BULLET = Requirement("pybullet", 'pip install "pytest-vla[bullet]"')
+BULLET = Requirement(
+    "pybullet",
+    'pip install "pytest-vla[bullet]"'
+    if sys.version_info < (3, 14)
+    else "it has no wheel for this Python; use Python 3.11, 3.12 or 3.13",
+)
 
 
 class TaskSuite(Suite):
