@@ -83,10 +83,28 @@ def check_after_collection(settings: Settings, asked: list[Benchmark]) -> None:
     suites = [get_suite(name) for name in dict.fromkeys(benchmark.suite for benchmark in asked)]
     chosen = [suite for suite in suites if not named or suite.name in named]
     _refuse(wrong_name(settings.run, suite_names(), chosen or suites) if suites or named else None)
+    if suites:
+        _refuse(_why_nothing(settings.run, suites, chosen))
+    if settings.inference.policy == "oracle" and chosen and not any(suite.has_oracle for suite in chosen):
+        raise pytest.UsageError(chosen[0].without_oracle)
     if settings.robustness.perturbing:
         from pytest_vla.perturb.plan import check_supported
 
         check_supported(settings.robustness, chosen)
+
+
+def _why_nothing(options: RunOptions, suites: Sequence[Suite], chosen: Sequence[Suite]) -> str | None:
+    """Names that exist, each, and have nothing in common: which do."""
+    if not chosen:
+        there = ", ".join(f"'{suite.name}'" for suite in suites)
+        return f"--vla-suite={','.join(options.suite)}: the files that were collected are about {there}"
+    if not (options.task and options.partition):
+        return None
+    cells = [(suite.name, *cell) for suite in chosen for cell in suite.cells() if cell[0] in options.task]
+    if any(partition in options.partition for _, _, partition in cells):
+        return None
+    exist = dict.fromkeys(f"{task} in {partition}" for _, task, partition in cells)
+    return f"no such task in --vla-partition={','.join(options.partition)}; there is {', '.join(exist)}"
 
 
 def _refuse(message: str | None) -> None:

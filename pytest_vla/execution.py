@@ -217,6 +217,8 @@ def explain(report: pytest.TestReport, results: Sequence[Result], gating: bool) 
 
 def misfit(spec: PolicySpec, suite: Suite, asked: InferenceOptions) -> str | None:
     """Why a policy cannot, or must not, act in a suite."""
+    if asked.policy == "oracle" and not suite.has_oracle:
+        return suite.without_oracle
     leaked = [] if asked.allow_leaks else spec.leaked(suite)
     if leaked:
         return (

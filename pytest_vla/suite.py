@@ -71,8 +71,14 @@ class Suite(ABC):
     rotations: Sequence[str] = ()  # the ways in which an action may have its rotation, other than the space's own
     #: a variant of another suite, or one that takes an environment of its own: run only when `--vla-suite` names it
     only_by_name: bool = False
+    has_oracle: bool = False  # a suite that defines `oracle` has one, unless it says otherwise
     #: path of the test file that `pytest --vla-suite=NAME` runs when no path is given
     test_file: Path | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "oracle" in cls.__dict__ and "has_oracle" not in cls.__dict__:
+            cls.has_oracle = True
 
     @abstractmethod
     def cells(self) -> Sequence[tuple[str, str]]:
@@ -105,7 +111,7 @@ class Suite(ABC):
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
         """A privileged policy that shows that each episode can be solved."""
-        raise SuiteError(f"suite '{self.name}' has no oracle; choose another --vla-policy")
+        raise SuiteError(self.without_oracle)
 
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
         """An action that does nothing (the space's zero, clipped into it, unless the suite knows better)."""
@@ -150,6 +156,10 @@ class Suite(ABC):
     def provenance(self) -> dict[str, str]:
         """What an episode depends on besides its key, such as the renderer here; runs that differ in it do not pair."""
         return {}
+
+    @property
+    def without_oracle(self) -> str:
+        return f"suite '{self.name}' has no oracle; choose another --vla-policy"
 
     # --- derived -----------------------------------------------------------------------------------------------------
 

@@ -93,7 +93,15 @@ def test_a_policy_that_breaks_its_contract_is_an_error_with_a_reason(reach, read
 
 
 def test_errors_up_to_the_allowed_number_do_not_fail_the_run(reach):
-    arguments = ["--vla-policy=bad:Raises", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=2"]
+    reach.makeconftest(
+        "import test_reach\n\n"
+        "reset = test_reach.ReachEnv.reset\n"
+        "def falls_over(self, *, seed=None, options=None):\n"
+        "    assert options['episode'].index < 2, 'it fell over'\n"
+        "    return reset(self, seed=seed, options=options)\n"
+        "test_reach.ReachEnv.reset = falls_over\n"
+    )
+    arguments = ["--vla-policy=oracle", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=4"]
     assert reach.runpytest(*arguments, "--vla-max-errors=2").ret == pytest.ExitCode.OK
     assert reach.runpytest(*arguments, "--vla-max-errors=1").ret == FAILED
 
@@ -288,3 +296,29 @@ def test_a_device_that_is_not_there_is_one_line(reach, torch):
         assert result.ret == USAGE
         assert "--vla-device=foo: the policy cannot be moved there" in result.stderr.str()
         assert "Traceback" not in result.stderr.str()
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+def test_a_suite_without_an_oracle_refuses_it_in_one_line(reach, workers):
+    text = (reach.path / "test_reach.py").read_text()
+    (reach.path / "test_reach.py").write_text(text.replace("def oracle(", "def solution("))
+    result = reach.runpytest_subprocess("--vla-policy=oracle", *workers)
+    assert result.ret == USAGE
+    assert "suite 'reach' has no oracle; choose another --vla-policy" in result.stderr.str() + result.stdout.str()
+    assert "Traceback" not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--vla-suite=vima", "--vla-task=rotate", "--vla-partition=novel_task_generalization"],
+            "no such task in --vla-partition=novel_task_generalization; there is rotate in train, rotate in placement",
+        ),
+        (["--vla-suite=vima", "test_reach.py"], "--vla-suite=vima: the files that were collected are about 'reach'"),
+    ],
+)
+def test_names_that_have_nothing_in_common_say_what_there_is(reach, arguments, message):
+    result = reach.runpytest_subprocess("--vla-policy=noop", *arguments)
+    assert result.ret == USAGE
+    assert message in result.stderr.str()
