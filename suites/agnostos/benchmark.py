@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import gymnasium
 
     from pytest_vla.episode import EpisodeKey
-    from pytest_vla.kit.hand_env import HandTask
+    from pytest_vla.kit.hand_task import HandTask
     from pytest_vla.policies import Policy
 
 Rules = Literal["faithful", "strict"]
@@ -87,9 +87,9 @@ class AgnostosSuite(TaskSuite):
         return int(episode.partition.removeprefix(ONE_VARIATION)) if episode.partition not in SPLITS else 0
 
     def step_limit(self, task: str) -> int:
-        from pytest_vla.kit.delta import HORIZON
+        from .protocol import SMALL_STEPS
 
-        return HORIZON if self.mode == "delta" else self.templates[task].step_limit
+        return SMALL_STEPS if self.mode == "delta" else self.templates[task].step_limit
 
     def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
         from pytest_vla.kit.arm import Arm
@@ -97,13 +97,18 @@ class AgnostosSuite(TaskSuite):
         from pytest_vla.kit.hand import Floating
         from pytest_vla.kit.hand_env import HandEnv
 
+        from .protocol import ROOM
+
         robot = Arm() if self.mode == "arm" else Floating()
         kind = DeltaEnv if self.mode == "delta" else HandEnv
-        return kind(self.templates, robot, variation_of=self.variation, strict=self.strict, image_px=self.image_px)
+        return kind(
+            ROOM, self.templates, robot, variation_of=self.variation, strict=self.strict, image_px=self.image_px
+        )
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
         from pytest_vla.kit.delta import DeltaOracle
-        from pytest_vla.kit.hand_env import HandEnv, KeyframeOracle
+        from pytest_vla.kit.hand_env import HandEnv
+        from pytest_vla.kit.keyframe_oracle import KeyframeOracle
 
         return (DeltaOracle if self.mode == "delta" else KeyframeOracle)(own(env, HandEnv))
 
@@ -117,7 +122,7 @@ class AgnostosSuite(TaskSuite):
 
     def action(self, given: Any, rotation: str) -> Any:
         """A keyframe from x, y, z, Euler angles about the room's x, y and z (rad) and the gripper: seven numbers."""
-        from pytest_vla.kit.hand_env import keyframe_from_euler
+        from pytest_vla.kit.keyframe_actions import keyframe_from_euler
 
         return keyframe_from_euler(given) if rotation in self.rotations else super().action(given, rotation)
 
@@ -126,9 +131,12 @@ class AgnostosSuite(TaskSuite):
         import numpy as np
 
         from pytest_vla.kit.hand import HOME
-        from pytest_vla.kit.hand_env import action_of
+        from pytest_vla.kit.keyframe_actions import action_of
 
-        return np.array([0, 0, 0, 0, 0, 0, 1], np.float32) if self.mode == "delta" else action_of(HOME, 1.0)
+        from .protocol import ROOM
+
+        still = np.array([0, 0, 0, 0, 0, 0, 1], np.float32)
+        return still if self.mode == "delta" else action_of(ROOM, HOME, 1.0)
 
     def hold(self, env: gymnasium.Env[Any, Any], last: Any) -> Any:
         """Stay where the last action led, the gripper as it asked."""
@@ -150,9 +158,11 @@ class AgnostosSuite(TaskSuite):
 
     def axes(self) -> Sequence[str]:
         from pytest_vla.kit.axes import supported
-        from pytest_vla.kit.hand_env import scene_axes
+        from pytest_vla.kit.hand_edits import scene_axes
 
-        return supported(scene_axes())
+        from .protocol import ROOM
+
+        return supported(scene_axes(ROOM))
 
     def provenance(self) -> dict[str, str]:
         from pytest_vla.sim.mujoco import backend
