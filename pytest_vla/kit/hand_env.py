@@ -50,9 +50,10 @@ class HandEnv(TaskEnv):
         variation_of: Callable[[EpisodeKey], int],
         strict: bool = False,
         image_px: int = 256,
+        scan_px: int | None = None,
     ) -> None:
         self.room, self.tasks, self.strict, self._variation_of = room, tasks, strict, variation_of
-        self.table = HandTable(robot, image_px)
+        self.table = HandTable(robot, image_px, scan_px)
         image = spaces.Box(0, 255, (image_px, image_px, 3), np.uint8)
         self.action_space: spaces.Box = keyframe_space(room)
         self.observation_space = spaces.Dict(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_vla.kit.suite import MUJOCO, TaskSuite, own
-from pytest_vla.suite import Requirement, Termination
+from pytest_vla.suite import Published, Requirement, Termination
 
 if TYPE_CHECKING:
     import gymnasium
@@ -97,12 +97,16 @@ class AgnostosSuite(TaskSuite):
         from pytest_vla.kit.hand import Floating
         from pytest_vla.kit.hand_env import HandEnv
 
-        from .protocol import ROOM
+        from .protocol import ROOM, SCAN_PX
 
         robot = Arm() if self.mode == "arm" else Floating()
         kind = DeltaEnv if self.mode == "delta" else HandEnv
         return kind(
-            ROOM, self.templates, robot, variation_of=self.variation, strict=self.strict, image_px=self.image_px
+            *(ROOM, self.templates, robot),
+            variation_of=self.variation,
+            strict=self.strict,
+            image_px=self.image_px,
+            scan_px=SCAN_PX,
         )
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
@@ -155,6 +159,11 @@ class AgnostosSuite(TaskSuite):
         if self.mode != "delta":
             action[3:7] = aim(math.pi * float(action[3]))
         return action
+
+    def published(self) -> Published:
+        from .published import published_cells
+
+        return published_cells({task.name: task.split for task in self.templates.values()})
 
     def axes(self) -> Sequence[str]:
         from pytest_vla.kit.axes import supported

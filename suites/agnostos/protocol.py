@@ -8,10 +8,11 @@ from pytest_vla.kit.hand_task import Draw, HandTask, Instance, hand_task
 from pytest_vla.kit.room import Room
 from pytest_vla.sim.view import looking_at
 
-__all__ = ["KEYFRAMES", "ROOM", "SMALL_STEPS", "Draw", "HandTask", "Instance", "task"]
+__all__ = ["KEYFRAMES", "ROOM", "SCAN_PX", "SMALL_STEPS", "Draw", "HandTask", "Instance", "task"]
 
 KEYFRAMES = 25
 SMALL_STEPS = 600  # half a minute
+SCAN_PX = 128  # what a depth picture and its masks have each way, however large the pictures are
 TABLE_M = 0.752
 
 ROOM = Room(
