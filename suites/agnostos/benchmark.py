@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Rules = Literal["faithful", "strict"]
 Mode = Literal["arm", "floating", "delta"]
 
-ARM = tuple(Requirement(module, 'pip install "pytest-vla[agnostos]"') for module in ("mink", "ompl"))
+ARM = tuple(Requirement(module, 'pip install "pytest-vla[agnostos]"') for module in ("mujoco", "mink", "ompl"))
 SPLITS = ("seen", "unseen_level1", "unseen_level2")
 VARIATIONS = "variations"  # the partition in which an episode's number says which variation it is
 ONE_VARIATION = "variation_"  # the partitions of one variation each
@@ -53,7 +53,7 @@ class AgnostosSuite(TaskSuite):
         test_file: Path | None = None,
     ) -> None:
         self.name, self.mode, self.strict, self.image_px = name, mode, rules == "strict", image_px
-        self.requires = (MUJOCO, *ARM) if mode == "arm" else (MUJOCO,)
+        self.requires = ARM if mode == "arm" else (MUJOCO,)
         self.rotations = () if mode == "delta" else ("euler",)
         self.control_hz = 20.0 if mode == "delta" else 1.0
         self._tasks = tasks

@@ -178,3 +178,9 @@ def test_the_state_in_euler_angles_is_the_published_home(suite, env):
     assert (x, y, z) == pytest.approx((0.278, 0.0, 1.472), abs=0.01)
     assert [abs(angle) for angle in angles] == pytest.approx([np.pi, np.radians(10), np.pi], abs=0.02)
     assert gripper == pytest.approx(1.0, abs=0.05)
+
+
+def test_whatever_is_lacking_one_command_installs_all_that_the_arm_needs():
+    needed = {each.module: each.install for each in get_suite("agnostos").requires}
+    assert needed == dict.fromkeys(("mujoco", "mink", "ompl"), 'pip install "pytest-vla[agnostos]"')
+    assert [each.module for each in get_suite("agnostos_floating").requires] == ["mujoco"]
