@@ -1,7 +1,7 @@
 """Several trainings of one policy as the paper reports them: `python -m benchmarks.agnostos_levels RUN RUN ...`
 
-For each level the mean over its tasks, and of that the mean and the spread (ddof 0) over the runs, one a seed; beside it
-the interval of all episodes, and a table of tasks.
+For each level the mean over its tasks, and of that the mean and the spread (ddof 0) over the runs, one a seed; beside
+it the interval of all episodes, and a table of tasks.
 """
 
 from __future__ import annotations
