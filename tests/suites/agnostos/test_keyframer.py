@@ -47,6 +47,15 @@ def demonstration(task: str = "push_buttons", index: int = 100_000) -> Demonstra
     return Demonstration(*where, said, {}, {}, {}, np.stack(actions), names)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Small layers on a busy machine: a second thread is waited for longer than it helps."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(scope="module")
 def examples() -> list[dict[str, Any]]:
     return list(Keyframer().examples(demonstration()))
