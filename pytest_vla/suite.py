@@ -54,6 +54,24 @@ class Provided:
     memory_gb: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What others have scored in a benchmark, to be read beside a run of it.
+
+    Args:
+        rates: by method, and then by (task, partition), the success rate (0..1); what a method was not run on is left
+            out.
+        source: where the numbers are from, in a sentence.
+        caveat: what a reader must know before comparing, in a sentence.
+        groups: the methods by what kind they are.
+    """
+
+    rates: Mapping[str, Mapping[tuple[str, str], float]]
+    source: str
+    caveat: str
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
 class Suite(ABC):
     """One benchmark: its tasks, partitions and protocol. Three methods are abstract, the others have a default.
 
@@ -144,6 +162,10 @@ class Suite(ABC):
         the left" can be told from "fails when the camera is turned".
         """
         return {}
+
+    def published(self) -> Published | None:
+        """What others have scored here; reports put a run beside it. None where nothing is known."""
+        return None
 
     def progress(self, env: gymnasium.Env[Any, Any]) -> float | None:
         """How much of the task is done, 0..1, or None where the task has no such measure."""

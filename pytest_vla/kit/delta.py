@@ -14,12 +14,13 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.kit.env import Step
 from pytest_vla.kit.goals import Verdict
 from pytest_vla.kit.hand import Unreachable
-from pytest_vla.kit.hand_env import Action, HandEnv, KeyframeOracle, Route
+from pytest_vla.kit.hand_env import HandEnv
+from pytest_vla.kit.keyframe_actions import Action
+from pytest_vla.kit.keyframe_oracle import KeyframeOracle, Route
 from pytest_vla.kit.keyframes import Keyframe
 from pytest_vla.sim.pose import Pose, Quaternion, inverse, multiply
 
 CONTROL_HZ = 20
-HORIZON = 600  # actions: half a minute
 MOST_M, MOST_RAD = 0.03, 0.12  # of one action along, or about, each axis
 GENTLE = 0.4  # of the speed there is: what is held by friction must not slip
 SETTLE_ACTIONS, GRIP_ACTIONS = 2, 8  # to come to rest, and for the fingers

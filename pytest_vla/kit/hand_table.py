@@ -43,8 +43,9 @@ Watch = Callable[[], bool]
 class HandTable:
     """One worker's table. It is what predicates ask and oracles look at."""
 
-    def __init__(self, robot: Robot, image_px: int) -> None:
+    def __init__(self, robot: Robot, image_px: int, scan_px: int | None = None) -> None:
         self.robot, self.world, self.stage = robot, MujocoWorld(), MujocoStage(image_px, image_px)
+        self.scan_px = scan_px
         self._mj = load_mujoco()
 
     @property
@@ -285,7 +286,7 @@ class HandTable:
         y down, z forward) to the table's; the middle of the picture's first pixel is at (0.5, 0.5) for the intrinsics.
         """
         moment, _ = snapshot
-        found = self.stage.scan(moment, camera)
+        found = self.stage.scan(moment, camera, self.scan_px)
         numbers = np.zeros(moment.model.nbody + 1, np.int32)  # the last is that of body -1, which is none
         for number, label in enumerate(self._geoms, 1):
             numbers[moment.model.body(label).id] = number

@@ -22,6 +22,7 @@ ZONE_GROUP = 4  # of shapes that no renderer shows
 # Of what is free. A cylinder that stands upright to the last digit jumps: rounding is all that is left to the library
 # then to say which side of its foot is the lowest.
 LEAN = Pose((0.0, 0.0, 0.0), turn((1, 0, 0), 1e-6))
+DECAL_KG = 1e-3  # of what is only seen, and stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,10 @@ class Thing:
             _add_joint(scene, body, self.label, self.joint)
             if self.on:  # a carrier that stands is not filtered by the library as other parents are
                 scene.spec.add_exclude(bodyname1=self.on, bodyname2=self.label)
+        if not any(piece.solid for piece in self.pieces):
+            # The library puts the middle of what weighs nothing in the wrong place, and rays then miss it.
+            body.explicitinertial, body.ipos, body.iquat = True, (0, 0, 0), (1, 0, 0, 0)
+            body.mass, body.inertia = DECAL_KG, (DECAL_KG, DECAL_KG, DECAL_KG)
         whole = sum(piece.volume_m3 for piece in self.pieces if piece.solid) or 1.0
         for piece in self.pieces:
             more: dict[str, Any] = {"friction": with_spin(self.friction), "mass": self.kg * piece.volume_m3 / whole}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_vla.episode import Cell
 from pytest_vla.options import shown_path
 from pytest_vla.report.order import ordered, suite_order
+from pytest_vla.report.published import published_lines
 from pytest_vla.run import Record, Run, Table, replay_command, sum_by
 from pytest_vla.run.pair import UNSEEDED
 from pytest_vla.run.record import alike, gist
@@ -49,7 +50,7 @@ def describe_run(run: Run) -> str:
     lines += _skipped(run)
     if not len(run):
         return "\n".join([*lines, *_incomplete(run), "no episode was finished"])
-    return "\n".join([*lines, "", *summary_lines(run)])
+    return "\n".join([*lines, "", *summary_lines(run), *published_lines(run)])
 
 
 def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDTH, color: bool = False) -> list[str]:

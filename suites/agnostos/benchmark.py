@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_vla.kit.suite import MUJOCO, TaskSuite, own
-from pytest_vla.suite import Requirement, Termination
+from pytest_vla.suite import Published, Requirement, Termination
 
 if TYPE_CHECKING:
     import gymnasium
 
     from pytest_vla.episode import EpisodeKey
-    from pytest_vla.kit.hand_env import HandTask
+    from pytest_vla.kit.hand_task import HandTask
     from pytest_vla.policies import Policy
 
 Rules = Literal["faithful", "strict"]
 Mode = Literal["arm", "floating", "delta"]
 
-ARM = tuple(Requirement(module, 'pip install "pytest-vla[agnostos]"') for module in ("mink", "ompl"))
+ARM = tuple(Requirement(module, 'pip install "pytest-vla[agnostos]"') for module in ("mujoco", "mink", "ompl"))
 SPLITS = ("seen", "unseen_level1", "unseen_level2")
 VARIATIONS = "variations"  # the partition in which an episode's number says which variation it is
 ONE_VARIATION = "variation_"  # the partitions of one variation each
@@ -54,7 +54,7 @@ class AgnostosSuite(TaskSuite):
     ) -> None:
         self.name, self.mode, self.strict, self.image_px = name, mode, rules == "strict", image_px
         self.only_by_name = mode != "arm" or self.strict
-        self.requires = (MUJOCO, *ARM) if mode == "arm" else (MUJOCO,)
+        self.requires = ARM if mode == "arm" else (MUJOCO,)
         self.rotations = () if mode == "delta" else ("euler",)
         self.control_hz = 20.0 if mode == "delta" else 1.0
         self._tasks = tasks
@@ -88,9 +88,9 @@ class AgnostosSuite(TaskSuite):
         return int(episode.partition.removeprefix(ONE_VARIATION)) if episode.partition not in SPLITS else 0
 
     def step_limit(self, task: str) -> int:
-        from pytest_vla.kit.delta import HORIZON
+        from .protocol import SMALL_STEPS
 
-        return HORIZON if self.mode == "delta" else self.templates[task].step_limit
+        return SMALL_STEPS if self.mode == "delta" else self.templates[task].step_limit
 
     def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
         from pytest_vla.kit.arm import Arm
@@ -98,13 +98,22 @@ class AgnostosSuite(TaskSuite):
         from pytest_vla.kit.hand import Floating
         from pytest_vla.kit.hand_env import HandEnv
 
+        from .protocol import ROOM, SCAN_PX
+
         robot = Arm() if self.mode == "arm" else Floating()
         kind = DeltaEnv if self.mode == "delta" else HandEnv
-        return kind(self.templates, robot, variation_of=self.variation, strict=self.strict, image_px=self.image_px)
+        return kind(
+            *(ROOM, self.templates, robot),
+            variation_of=self.variation,
+            strict=self.strict,
+            image_px=self.image_px,
+            scan_px=SCAN_PX,
+        )
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
         from pytest_vla.kit.delta import DeltaOracle
-        from pytest_vla.kit.hand_env import HandEnv, KeyframeOracle
+        from pytest_vla.kit.hand_env import HandEnv
+        from pytest_vla.kit.keyframe_oracle import KeyframeOracle
 
         return (DeltaOracle if self.mode == "delta" else KeyframeOracle)(own(env, HandEnv))
 
@@ -118,7 +127,7 @@ class AgnostosSuite(TaskSuite):
 
     def action(self, given: Any, rotation: str) -> Any:
         """A keyframe from x, y, z, Euler angles about the room's x, y and z (rad) and the gripper: seven numbers."""
-        from pytest_vla.kit.hand_env import keyframe_from_euler
+        from pytest_vla.kit.keyframe_actions import keyframe_from_euler
 
         return keyframe_from_euler(given) if rotation in self.rotations else super().action(given, rotation)
 
@@ -127,9 +136,12 @@ class AgnostosSuite(TaskSuite):
         import numpy as np
 
         from pytest_vla.kit.hand import HOME
-        from pytest_vla.kit.hand_env import action_of
+        from pytest_vla.kit.keyframe_actions import action_of
 
-        return np.array([0, 0, 0, 0, 0, 0, 1], np.float32) if self.mode == "delta" else action_of(HOME, 1.0)
+        from .protocol import ROOM
+
+        still = np.array([0, 0, 0, 0, 0, 0, 1], np.float32)
+        return still if self.mode == "delta" else action_of(ROOM, HOME, 1.0)
 
     def hold(self, env: gymnasium.Env[Any, Any], last: Any) -> Any:
         """Stay where the last action led, the gripper as it asked."""
@@ -149,11 +161,18 @@ class AgnostosSuite(TaskSuite):
             action[3:7] = aim(math.pi * float(action[3]))
         return action
 
+    def published(self) -> Published:
+        from .published import published_cells
+
+        return published_cells({task.name: task.split for task in self.templates.values()})
+
     def axes(self) -> Sequence[str]:
         from pytest_vla.kit.axes import supported
-        from pytest_vla.kit.hand_env import scene_axes
+        from pytest_vla.kit.hand_edits import scene_axes
 
-        return supported(scene_axes())
+        from .protocol import ROOM
+
+        return supported(scene_axes(ROOM))
 
     def provenance(self) -> dict[str, str]:
         from pytest_vla.sim.mujoco import backend

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_vla.kit.hand_env import Draw
+from pytest_vla.kit.hand_task import Draw
 from pytest_vla.sim.pose import Vector
 
 COLOURS: dict[str, Vector] = {

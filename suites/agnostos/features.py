@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pytest_vla.kit.hand import BASE
-from pytest_vla.kit.hand_env import Instance
+from pytest_vla.kit.hand_task import Instance
 from pytest_vla.kit.things import things_of
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_vla.kit.edits import CameraEdit
-from pytest_vla.kit.hand_env import HandEnv, SceneEdits
+from pytest_vla.kit.hand_edits import SceneEdits
+from pytest_vla.kit.hand_env import HandEnv
 from pytest_vla.kit.suite import own
 from pytest_vla.pictures import INK, PAPER, font, picture_of, wrap
 

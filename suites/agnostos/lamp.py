@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from pytest_vla.kit.draw import Redraw
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance
 from pytest_vla.kit.hand_table import HandTable
+from pytest_vla.kit.hand_task import Draw, Instance
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look
 from pytest_vla.kit.mechanisms import button, button_top
 from pytest_vla.kit.predicates import JointMoved, TipNear, Trigger, all_of

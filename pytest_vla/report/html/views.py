@@ -11,6 +11,7 @@ from pytest_vla.report.html.comparison import comparison_view
 from pytest_vla.report.html.episodes import episodes_view
 from pytest_vla.report.html.page import Page
 from pytest_vla.report.html.provenance import provenance_view
+from pytest_vla.report.html.published import published_view
 from pytest_vla.report.html.success import success_view
 from pytest_vla.report.html.verdict import gate_view, overview, warnings_view
 
@@ -38,6 +39,7 @@ VIEWS = (
     View("gate", "", "gate.html", gate_view),
     View("success", "", "success.html", success_view),
     View("comparison", "Comparison", "comparison.html", comparison_view),
+    View("published", "Published", "published.html", published_view),
     View("brittleness", "Brittleness", "brittleness.html", brittleness_view),
     View("episodes", "Episodes", "episodes.html", episodes_view),
     View("provenance", "Provenance", "provenance.html", provenance_view),

@@ -51,10 +51,10 @@ class MujocoStage:
             self._shown = self._model
         return self._painter.paint(self._data, number, shadows)
 
-    def scan(self, snapshot: Snapshot, camera: str) -> Scan:
-        """What the named camera measures."""
+    def scan(self, snapshot: Snapshot, camera: str, side_px: int | None = None) -> Scan:
+        """What the named camera measures, in as many pixels as its pictures have or in a square of so many."""
         number = self._set(snapshot, camera)
-        return scan(self._model, self._data, number, self.width_px, self.height_px)
+        return scan(self._model, self._data, number, side_px or self.width_px, side_px or self.height_px)
 
     def _set(self, snapshot: Snapshot, camera: str) -> int:
         """Come to the moment of a snapshot; returns the camera's number."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from ..benchmark import AgnostosSuite
+from collections.abc import Mapping
+
+from ..benchmark import AgnostosSuite, Mode
+from ..protocol import KEYFRAMES, ROOM
 from ..tasks import TASKS
 
-__all__ = ["ACTION_NUMBERS", "CAMERAS", "SEEN", "SUITES"]
+__all__ = ["ACTION_NUMBERS", "CAMERAS", "HIGH_M", "KEYFRAMES", "LOW_M", "ROBOTS", "SEEN", "SUITES"]
 
-SUITES = ("agnostos", "agnostos_strict", "agnostos_floating")  # those whose actions are keyframes
+ROBOTS: Mapping[str, Mode] = {"agnostos": "arm", "agnostos_strict": "arm", "agnostos_floating": "floating"}
+SUITES = tuple(ROBOTS)  # those whose actions are keyframes
 SEEN = tuple(task.name for task in TASKS.values() if task.split == "seen")
 ACTION_NUMBERS = 9
 CAMERAS = tuple(AgnostosSuite.cameras)
+LOW_M, HIGH_M = ROOM.low_m, ROOM.high_m

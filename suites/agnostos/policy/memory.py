@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_vla.episode import EpisodeKey
 from pytest_vla.policies.base import Observation, PolicyError
 
-from ..benchmark import AgnostosSuite
 from .facts import ACTION_NUMBERS, SEEN, SUITES
 from .grid import encoded
 from .places import places_of
+from .replay import Replay
 from .retrieval import Demo, Features
 from .sentences import sentence_features
 from .text import Example, Situation
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from pytest_vla.train.demonstration import Demonstration
 
 CAMERA = "front"
-SCENE_PX = 128
 
 Outcome = Callable[[str, Sequence[NDArray[np.uint8]], Features], Features]
 """The features of how a scene will look: of the episode of this name, its first pictures and sentences."""
@@ -74,15 +72,15 @@ def _checked(folder: Path, demonstration: Demonstration) -> Demonstration:
 
 
 def _demos(found: Sequence[Demonstration], outcome: Outcome | None) -> Iterator[Demo]:
-    with_scenes = _Scenes()
+    replay = Replay()
     try:
         for one in found:
-            situation = Situation(one.instruction, with_scenes.places(one))
+            situation = Situation(one.instruction, places_of(replay.first(one)))
             name = f"{one.task}/{one.index}"
             features = _features(name, one.instruction, one.images[CAMERA][0], outcome)
             yield Demo(one.task, one.index, Example(situation, [*map(encoded, one.action)]), features)
     finally:
-        with_scenes.close()
+        replay.close()
 
 
 def _features(name: str, instruction: str, image: NDArray[np.uint8], outcome: Outcome | None) -> Features:
@@ -96,25 +94,6 @@ def _features(name: str, instruction: str, image: NDArray[np.uint8], outcome: Ou
 def _sentence(text: str) -> Features:
     """A suite says the same few things over and over."""
     return np.asarray(sentence_features([text])[0], np.float32)
-
-
-class _Scenes:
-    """The first moment of recorded episodes once more: a dataset has pictures, and not where things are."""
-
-    def __init__(self) -> None:
-        self._suite = AgnostosSuite("agnostos_floating", mode="floating", image_px=SCENE_PX)
-        self._env: Any = None
-
-    def places(self, one: Demonstration) -> Mapping[str, tuple[int, ...]]:
-        if self._env is None:
-            self._env = self._suite.make_env(one.task)
-        key = EpisodeKey(one.suite, one.task, one.partition, one.index, one.perturbation, self._suite.version)
-        observation, _ = self._env.reset(seed=key.seed(), options={"episode": key})
-        return places_of(observation)
-
-    def close(self) -> None:
-        if self._env is not None:
-            self._env.close()
 
 
 def outcome_of_checkpoint(path: Path) -> Outcome:

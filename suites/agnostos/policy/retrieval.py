@@ -13,6 +13,7 @@ from .text import Example
 
 Features = NDArray[np.float32]
 RANDOM_SEED = 42  # the published control always draws the same ones
+MOST_OF_A_TASK = 3
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,23 @@ def by_cosine(query: Features, pool: Sequence[Demo], count: int) -> list[Demo]:
     return _best(features @ query / np.maximum(lengths, 1e-12), pool, count)
 
 
+def spread(query: Features, pool: Sequence[Demo], count: int) -> list[Demo]:
+    """The smallest angles, but few of any one task: the nearest task may be the wrong one, and fills all places."""
+    chosen: list[Demo] = []
+    for demo in by_cosine(query, pool, len(pool)):
+        if sum(other.task == demo.task for other in chosen) < MOST_OF_A_TASK:
+            chosen.append(demo)
+    return chosen[:count]
+
+
 def _best(scores: Features, pool: Sequence[Demo], count: int) -> list[Demo]:
     order = np.argsort(-scores.round(6), kind="stable")  # the order must not hang on the last digits
     return [pool[place] for place in order[:count]]
 
 
-SELECTORS: dict[str, Select] = {"lang_vis.out": by_dot_product, "cosine": by_cosine, "random": at_random}
+SELECTORS: dict[str, Select] = {
+    "lang_vis.out": by_dot_product,
+    "cosine": by_cosine,
+    "spread": spread,
+    "random": at_random,
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from pytest_vla.kit.hand_env import HandTask
+from ..protocol import HandTask
 
 NAMES = (
     "close_jar",

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, back, grasp, held_at, up
 from pytest_vla.kit.predicates import In, NoneHeld, all_of, ordered
 from pytest_vla.kit.solids import ball, box, ring, rod, shown
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Vector, at
+
+from ..protocol import Draw, Instance, task
 
 ORANGE: Vector = (0.90, 0.45, 0.12)
 RIM: Vector = (0.85, 0.20, 0.10)

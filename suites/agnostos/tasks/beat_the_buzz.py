@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, grasp, held_at
 from pytest_vla.kit.predicates import FailIn, In, NoneHeld, all_of
 from pytest_vla.kit.solids import box, moved, ring, rod
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Pose, Vector, at, turn
+
+from ..protocol import Draw, Instance, task
 
 POLE_M, RING_M, START_M, END_M = 0.25, 0.042, -0.11, 0.11
 STEEL: Vector = (0.75, 0.76, 0.78)

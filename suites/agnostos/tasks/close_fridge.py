@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import aim
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look
 from pytest_vla.kit.mechanisms import panel
 from pytest_vla.kit.predicates import JointMoved, TipNear, all_of
 from pytest_vla.kit.solids import box, moved, open_box, rod
 from pytest_vla.kit.things import Thing, Zone
 from pytest_vla.sim.pose import Pose, Vector, at
+
+from ..protocol import Draw, Instance, task
 
 WHITE: Vector = (0.88, 0.90, 0.92)
 STEEL: Vector = (0.55, 0.57, 0.60)

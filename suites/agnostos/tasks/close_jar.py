@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, grasp, held_at, turned, up
 from pytest_vla.kit.predicates import In, NoneHeld, all_of
 from pytest_vla.kit.solids import box, cup, cylinder
@@ -13,6 +12,7 @@ from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import at
 
 from ..colours import COLOURS, NAMES, other_colours
+from ..protocol import Draw, Instance, task
 
 HEIGHT_M = 0.10
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, easier, up
 from pytest_vla.kit.mechanisms import lid, opened
 from pytest_vla.kit.predicates import JointMoved
 from pytest_vla.kit.solids import box, shown
 from pytest_vla.kit.things import Thing
 from pytest_vla.sim.pose import Pose, Vector, at
+
+from ..protocol import Draw, Instance, task
 
 SILVER: Vector = (0.68, 0.70, 0.73)
 SCREEN: Vector = (0.10, 0.22, 0.42)

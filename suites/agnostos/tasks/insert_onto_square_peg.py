@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import Keyframe, Look, carry
 from pytest_vla.kit.predicates import NoneHeld, all_of, all_zones
 from pytest_vla.kit.solids import box
@@ -14,6 +13,7 @@ from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import at
 
 from ..colours import COLOURS, NAMES, other_colours
+from ..protocol import Draw, Instance, task
 
 BASE_M, PEG_M = 0.02, 0.12
 OUTER_M, INNER_M, THICK_M = 0.064, 0.036, 0.02

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_vla.kit.hand_env import Draw, Instance, task
-
 from ..lamp import lamp
+from ..protocol import Draw, Instance, task
 
 
 @task("unseen_level1")

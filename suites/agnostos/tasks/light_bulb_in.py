@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, back, grasp, held_at, turned, up
 from pytest_vla.kit.predicates import In, NoneHeld, all_of
 from pytest_vla.kit.solids import ball, cylinder, ring
@@ -13,6 +12,7 @@ from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Vector, at
 
 from ..colours import COLOURS, NAMES, other_colours
+from ..protocol import Draw, Instance, task
 
 BRASS: Vector = (0.75, 0.60, 0.25)
 SOCKET_M = 0.28

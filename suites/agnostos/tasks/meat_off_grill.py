@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import Keyframe, Look, carry
 from pytest_vla.kit.predicates import In, NoneHeld, all_of
 from pytest_vla.kit.solids import ball, box, cylinder, rod, shown
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Vector, at
+
+from ..protocol import Draw, Instance, task
 
 IRON: Vector = (0.16, 0.16, 0.17)
 ROAST: Vector = (0.80, 0.52, 0.25)

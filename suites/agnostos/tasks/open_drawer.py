@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, shifted
 from pytest_vla.kit.mechanisms import chest
 from pytest_vla.kit.predicates import JointMoved
+
+from ..protocol import Draw, Instance, task
 
 LEVELS = ("bottom", "middle", "top")
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import aim
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, back
 from pytest_vla.kit.mechanisms import lid, opened
 from pytest_vla.kit.predicates import JointMoved
 from pytest_vla.kit.solids import Pieces, box, moved, open_box, rod
 from pytest_vla.kit.things import Thing
 from pytest_vla.sim.pose import Pose, Vector, at
+
+from ..protocol import Draw, Instance, task
 
 COAL: Vector = (0.14, 0.14, 0.16)
 LID: Vector = (0.60, 0.10, 0.08)

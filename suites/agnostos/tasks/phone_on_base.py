@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import Keyframe, Look, carry
 from pytest_vla.kit.predicates import In, NoneHeld, all_of, all_zones
 from pytest_vla.kit.solids import box, cylinder, shown
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Vector, at
+
+from ..protocol import Draw, Instance, task
 
 RED: Vector = (0.72, 0.12, 0.12)
 CREAM: Vector = (0.92, 0.89, 0.78)

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, easiest, grasp, held_at, up
 from pytest_vla.kit.predicates import In, NoneHeld, all_of, any_of
 from pytest_vla.kit.solids import Pieces, box, cup, cylinder, rod
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Pose, Vector, at, turn
+
+from ..protocol import Draw, Instance, task
 
 WOOD: Vector = (0.55, 0.36, 0.20)
 TILT_RAD, SPOKE_M, HEIGHT_M, MUG_M = math.radians(20), 0.095, 0.20, 0.083

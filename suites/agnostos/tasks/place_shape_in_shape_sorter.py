@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import Keyframe, Look, carry
 from pytest_vla.kit.predicates import In
 from pytest_vla.kit.solids import Pieces, box, cylinder, grid, open_box
@@ -14,6 +13,7 @@ from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Vector, at
 
 from ..colours import COLOURS
+from ..protocol import Draw, Instance, task
 
 SIZE_M: Vector = (0.17, 0.17, 0.13)
 CELL_M, HOLE_M, TALL_M, AWAY_M = 0.0566, 0.046, 0.045, 0.235

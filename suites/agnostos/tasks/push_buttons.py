@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look
 from pytest_vla.kit.mechanisms import button, button_top
 from pytest_vla.kit.predicates import JointMoved, TipNear, all_of, ordered
@@ -13,6 +12,7 @@ from pytest_vla.kit.things import Zone
 from pytest_vla.sim.pose import at
 
 from ..colours import COLOURS, NAMES
+from ..protocol import Draw, Instance, task
 
 BUTTON_COLOURS = [name for name in NAMES if name not in ("red", "lime")]
 FAITHFUL_M, STRICT_M = 0.001, 0.005

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import Keyframe, Look, carry
 from pytest_vla.kit.predicates import NoneHeld, all_in, all_of
 from pytest_vla.kit.solids import Pieces, box, moved, shown
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Vector, at
+
+from ..protocol import Draw, Instance, task
 
 WOOD: Vector = (0.55, 0.36, 0.20)
 PAGES: Vector = (0.95, 0.93, 0.85)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, back, grasp, shifted, up
 from pytest_vla.kit.mechanisms import CHEST_TOP_M, chest
 from pytest_vla.kit.predicates import In, NoneHeld, all_of
 from pytest_vla.kit.solids import box
 from pytest_vla.kit.things import Zone, loose
 from pytest_vla.sim.pose import at
+
+from ..protocol import Draw, Instance, task
 
 LEVELS = ("bottom", "middle", "top")
 PULL_M = 0.17

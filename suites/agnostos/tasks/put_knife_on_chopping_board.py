@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import aim
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, grasp, held_at, up
 from pytest_vla.kit.predicates import In, NoneHeld, all_of, ordered
 from pytest_vla.kit.solids import box, open_box
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Pose, Vector, at, turn
+
+from ..protocol import Draw, Instance, task
 
 WOOD: Vector = (0.58, 0.38, 0.20)
 STEEL: Vector = (0.80, 0.82, 0.84)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, easier, up
 from pytest_vla.kit.predicates import In, NoneHeld, all_of
 from pytest_vla.kit.solids import Piece, ball, cup, cylinder
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Pose, Vector, at, multiply, turn
+
+from ..protocol import Draw, Instance, task
 
 PAPER: Vector = (0.93, 0.93, 0.88)
 TOMATO: Vector = (0.85, 0.12, 0.08)

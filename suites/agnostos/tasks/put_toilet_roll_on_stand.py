@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, grasp, halves, held_at, shifted, up
 from pytest_vla.kit.predicates import In, NoneHeld, all_of
 from pytest_vla.kit.solids import box, cylinder, moved, ring, rod
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Vector, at, turn
+
+from ..protocol import Draw, Instance, task
 
 PAPER: Vector = (0.96, 0.96, 0.94)
 STEEL: Vector = (0.68, 0.70, 0.73)

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, grasp, held_at, up
 from pytest_vla.kit.predicates import In, NoneHeld, all_of
 from pytest_vla.kit.solids import cup, cylinder, rod
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Pose, Vector, at, turn
+
+from ..protocol import Draw, Instance, task
 
 BLUE: Vector = (0.15, 0.25, 0.60)
 WOOD: Vector = (0.50, 0.30, 0.14)

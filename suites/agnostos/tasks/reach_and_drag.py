@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, halves, held_at, shifted, up
 from pytest_vla.kit.predicates import In
 from pytest_vla.kit.solids import box, shown
@@ -14,6 +13,7 @@ from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import at
 
 from ..colours import COLOURS, NAMES
+from ..protocol import Draw, Instance, task
 
 CUBE_M, STICK_M, AWAY_M = 0.08, 0.36, 0.21
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, held_at, up
 from pytest_vla.kit.predicates import Held, In, all_of
 from pytest_vla.kit.solids import box, rod
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Pose, Vector, at, turn
+
+from ..protocol import Draw, Instance, task
 
 STEEL: Vector = (0.72, 0.73, 0.76)
 BLACK: Vector = (0.12, 0.12, 0.14)

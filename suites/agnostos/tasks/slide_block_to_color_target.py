@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look
 from pytest_vla.kit.predicates import In
 from pytest_vla.kit.solids import box, shown
 from pytest_vla.kit.things import Thing, Zone
 from pytest_vla.sim.pose import Vector, at
+
+from ..protocol import Draw, Instance, task
 
 SQUARES: dict[str, Vector] = {
     "green": (0.15, 0.65, 0.20),

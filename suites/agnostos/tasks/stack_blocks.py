@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import Keyframe, Look, carry
 from pytest_vla.kit.predicates import CountIn, NoneHeld, all_of
 from pytest_vla.kit.solids import box
@@ -13,6 +12,7 @@ from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import at
 
 from ..colours import COLOURS, NAMES, other_colours
+from ..protocol import Draw, Instance, task
 
 SIDE_M = 0.05
 SIZE_M = (SIDE_M, SIDE_M, SIDE_M)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import Keyframe, Look, carry
 from pytest_vla.kit.predicates import NoneHeld, all_in, all_of
 from pytest_vla.kit.solids import cup
@@ -14,6 +13,7 @@ from pytest_vla.kit.things import Zone, loose
 from pytest_vla.sim.pose import at
 
 from ..colours import COLOURS, NAMES, other_colours
+from ..protocol import Draw, Instance, task
 
 HEIGHT_M, RADIUS_M, FLARE_M, RISE_M = 0.11, 0.038, 0.018, 0.032
 GRIP = down(RADIUS_M + FLARE_M / 2, 0, HEIGHT_M - 0.008, math.pi / 2)

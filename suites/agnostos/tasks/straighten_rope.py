@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, up
 from pytest_vla.kit.mechanisms import rope
 from pytest_vla.kit.predicates import In, all_of
 from pytest_vla.kit.solids import box, shown
 from pytest_vla.kit.things import Thing, Zone
 from pytest_vla.sim.pose import at
+
+from ..protocol import Draw, Instance, task
 
 LINKS, LINK_M = 14, 0.028
 APART_M = 0.39

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, halves, held_at, shifted, up
 from pytest_vla.kit.mechanisms import particles
 from pytest_vla.kit.predicates import all_in
 from pytest_vla.kit.solids import Pieces, box, cylinder, shown
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Vector, at
+
+from ..protocol import Draw, Instance, task
 
 SIZES_M: dict[str, Vector] = {"tall": (0.27, 0.22, 0.06), "short": (0.16, 0.13, 0.03)}
 BLUE: Vector = (0.20, 0.40, 0.75)

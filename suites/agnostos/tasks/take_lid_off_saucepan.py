@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, up
 from pytest_vla.kit.predicates import Held, In, all_of
 from pytest_vla.kit.solids import cup, cylinder, rod
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Vector, at
+
+from ..protocol import Draw, Instance, task
 
 STEEL: Vector = (0.70, 0.71, 0.74)
 BLACK: Vector = (0.10, 0.10, 0.12)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import Keyframe, Look, carry, halves
 from pytest_vla.kit.predicates import In, NoneHeld, NotIn, all_of
 from pytest_vla.kit.solids import Pieces, box, rod, shown
@@ -14,6 +13,7 @@ from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Vector, at
 
 from ..colours import COLOURS
+from ..protocol import Draw, Instance, task
 
 SLOTS = ("black", "red", "purple")
 STEEL: Vector = (0.78, 0.79, 0.80)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import OPEN, Keyframe, Look, grasp, up
 from pytest_vla.kit.predicates import Held, NoneHeld, NotIn, all_of, ordered
 from pytest_vla.kit.solids import box, cylinder, frame, moved, shown
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Vector, at
+
+from ..protocol import Draw, Instance, task
 
 CASE: Vector = (0.20, 0.21, 0.24)
 GRILLE: Vector = (0.09, 0.09, 0.11)

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look
 from pytest_vla.kit.mechanisms import lid, opened
 from pytest_vla.kit.predicates import JointMoved
 from pytest_vla.kit.solids import box, cylinder, moved, ring
 from pytest_vla.kit.things import Thing
 from pytest_vla.sim.pose import Vector, at
+
+from ..protocol import Draw, Instance, task
 
 WHITE: Vector = (0.93, 0.93, 0.94)
 SEAT: Vector = (0.45, 0.62, 0.75)

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import aim
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, back
 from pytest_vla.kit.mechanisms import knob
 from pytest_vla.kit.predicates import JointMoved
 from pytest_vla.kit.solids import Pieces, box, cylinder, moved, rod, shown
 from pytest_vla.kit.things import Thing
 from pytest_vla.sim.pose import Pose, Vector, at, turn
+
+from ..protocol import Draw, Instance, task
 
 WHITE: Vector = (0.88, 0.88, 0.88)
 STEEL: Vector = (0.62, 0.63, 0.66)

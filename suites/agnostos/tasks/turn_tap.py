@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, turned
 from pytest_vla.kit.mechanisms import knob
 from pytest_vla.kit.predicates import JointMoved, TipNear, all_of
 from pytest_vla.kit.solids import box, cylinder, rod
 from pytest_vla.kit.things import Thing, Zone
 from pytest_vla.sim.pose import Vector, at
+
+from ..protocol import Draw, Instance, task
 
 STEEL: Vector = (0.70, 0.72, 0.75)
 MARKS: dict[str, Vector] = {"left": (0.85, 0.15, 0.15), "right": (0.15, 0.35, 0.85)}

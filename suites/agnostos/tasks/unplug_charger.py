@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import aim
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, back, grasp
 from pytest_vla.kit.predicates import Held, In, all_of
 from pytest_vla.kit.solids import box, frame, moved, rod, shown
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Pose, Vector, at, turn
+
+from ..protocol import Draw, Instance, task
 
 WALL: Vector = (0.55, 0.66, 0.62)
 WHITE: Vector = (0.95, 0.95, 0.95)

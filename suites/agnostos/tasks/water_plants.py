@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.hand_env import Draw, Instance, task
 from pytest_vla.kit.hand_table import HandTable
 from pytest_vla.kit.keyframes import CLOSED, Keyframe, Look, grasp, held_at, up
 from pytest_vla.kit.mechanisms import particles
@@ -14,6 +13,8 @@ from pytest_vla.kit.predicates import In, Ordered, Trigger, all_in
 from pytest_vla.kit.solids import ball, box, cup, cylinder, rod, shown
 from pytest_vla.kit.things import Thing, Zone, loose
 from pytest_vla.sim.pose import Pose, Vector, at, multiply, turn
+
+from ..protocol import Draw, Instance, task
 
 GREEN: Vector = (0.20, 0.55, 0.22)
 CAN: Vector = (0.25, 0.50, 0.70)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from pytest_vla.suites.agnostos import published
 from pytest_vla.suites.agnostos import tasks as task_files
+from pytest_vla.suites.agnostos.protocol import ROOM
 
 from pytest_vla.kit.hand import HOME, down
-from pytest_vla.kit.hand_env import action_of
+from pytest_vla.kit.keyframe_actions import action_of
 from pytest_vla.suite import SuiteError, get_suite
 from pytest_vla.testing import check_suite
 
@@ -51,11 +52,11 @@ def test_instructions_of_variation_0_are_the_published_ones(suite, env, split_of
 
 
 BAD = {
-    "outside": action_of(down(0.9, 0.0, 0.1), 1.0),
-    "under the table": action_of(down(0.3, 0.0, -0.1), 1.0),
+    "outside": action_of(ROOM, down(0.9, 0.0, 0.1), 1.0),
+    "under the table": action_of(ROOM, down(0.3, 0.0, -0.1), 1.0),
     "no rotation": np.array([0.3, 0, 0.9, 0, 0, 0, 0, 1, 1], np.float32),
     "not of length 1": np.array([0.3, 0, 0.9, 0, 1.2, 0, 0, 1, 1], np.float32),
-    "out of reach": action_of(down(0.7, 0.6, 0.9), 1.0),
+    "out of reach": action_of(ROOM, down(0.7, 0.6, 0.9), 1.0),
     "not a number": np.full(9, np.nan, np.float32),
 }
 
@@ -72,14 +73,14 @@ def test_an_impossible_action_ends_the_episode_with_a_reason(suite, env, name):
 def test_the_arm_moves_first_and_the_gripper_then(suite, env):
     env.reset(options={"episode": suite.episode("close_jar", "seen", 0)})
     target = down(0.35, 0.2, 0.3)
-    observation, *_ = env.step(action_of(target, 0.0))
-    assert observation["state"]["ee"][:3] == pytest.approx(action_of(target, 0)[:3], abs=3e-3)
+    observation, *_ = env.step(action_of(ROOM, target, 0.0))
+    assert observation["state"]["ee"][:3] == pytest.approx(action_of(ROOM, target, 0)[:3], abs=3e-3)
     assert observation["state"]["ee"][7] < 0.05
 
 
 def test_home_is_where_the_table_counts_from(suite, env):
     observation, _ = env.reset(options={"episode": suite.episode("close_jar", "seen", 0)})
-    assert observation["state"]["ee"] == pytest.approx(action_of(HOME, 1.0)[:8], abs=0.01)
+    assert observation["state"]["ee"] == pytest.approx(action_of(ROOM, HOME, 1.0)[:8], abs=0.01)
     assert observation["state"]["ee"][2] == pytest.approx(1.472, abs=0.01)
 
 
@@ -177,3 +178,9 @@ def test_the_state_in_euler_angles_is_the_published_home(suite, env):
     assert (x, y, z) == pytest.approx((0.278, 0.0, 1.472), abs=0.01)
     assert [abs(angle) for angle in angles] == pytest.approx([np.pi, np.radians(10), np.pi], abs=0.02)
     assert gripper == pytest.approx(1.0, abs=0.05)
+
+
+def test_whatever_is_lacking_one_command_installs_all_that_the_arm_needs():
+    needed = {each.module: each.install for each in get_suite("agnostos").requires}
+    assert needed == dict.fromkeys(("mujoco", "mink", "ompl"), 'pip install "pytest-vla[agnostos]"')
+    assert [each.module for each in get_suite("agnostos_floating").requires] == ["mujoco"]

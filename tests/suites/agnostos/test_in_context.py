@@ -22,7 +22,7 @@ from pytest_vla.options import InferenceOptions
 from pytest_vla.policies import PolicyError, load_policy
 from pytest_vla.train.dataset import read_dataset
 from suites.agnostos.policy.grid import HOME, decoded, encoded
-from suites.agnostos.policy.places import places_of, points_of
+from suites.agnostos.policy.places import places_of, points_of, seen_points
 
 SUITE = "agnostos_floating"
 TASKS = ("push_buttons", "open_drawer", "close_jar")
@@ -103,6 +103,18 @@ def test_things_are_where_the_cameras_measure_them() -> None:
     assert seen[:2] == pytest.approx(env.unwrapped.table.pose("lid").position[:2], abs=0.01)
     table = points_of(camera)[camera["mask"] == 0]
     assert np.median(table[:, 2]) == pytest.approx(0.752, abs=1e-3)
+    env.close()
+
+
+def test_squares_that_are_only_painted_on_the_table_are_measured_too() -> None:
+    env, _, observation = _situation("slide_block_to_color_target", "seen")
+    table = env.unwrapped.table
+    seen = seen_points(observation)
+    squares = [name for name in observation["scan"]["things"] if name.startswith("square")]
+    assert len(squares) == 4
+    for name in squares:
+        overhead = np.concatenate(seen[name]).mean(axis=0)
+        assert overhead[:2] == pytest.approx(table.pose(name).position[:2], abs=0.03)
     env.close()
 
 

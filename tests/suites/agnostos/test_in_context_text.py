@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from suites.agnostos.policy.grid import HOME, cell_of, decoded, encoded
-from suites.agnostos.policy.retrieval import Demo, at_random, by_cosine, by_dot_product
+from suites.agnostos.policy.retrieval import Demo, at_random, by_cosine, by_dot_product, spread
 from suites.agnostos.policy.text import MOST_ACTIONS, Example, Situation, messages, parsed
 
 DOWN = (0.0, 1.0, 0.0, 0.0)
@@ -118,3 +118,12 @@ def test_random_selection_draws_the_same_without_replacement() -> None:
     assert once == again
     assert len({demo.index for demo in once}) == 18
     assert [demo.index for demo in once] != list(range(18))
+
+
+def test_a_spread_selection_has_few_of_any_one_task() -> None:
+    example = Example(Situation("", {}), [HOME])
+    near, far = np.array([1, 0], np.float32), np.array([1, 1], np.float32)
+    pool = [Demo("near", number, example, near) for number in range(5)]
+    pool += [Demo("far", number, example, far) for number in range(2)]
+    assert [demo.task for demo in by_cosine(near, pool, 4)] == ["near"] * 4
+    assert [demo.task for demo in spread(near, pool, 4)] == ["near"] * 3 + ["far"]
