@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 
 from pytest_vla._version import __version__
-from pytest_vla.command import PURPOSES, RUN_HELP, Command, only, share, whole
+from pytest_vla.command import PURPOSES, RUN_HELP, Command, ask_for_trust, only, share, whole
 from pytest_vla.gate.commands import COMMANDS as GATE_COMMANDS
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.inference.commands import COMMANDS as INFERENCE_COMMANDS
@@ -97,6 +97,7 @@ def _replay_arguments(parser: argparse.ArgumentParser) -> None:
     _run_arguments(parser)
     parser.add_argument("episode", metavar="NODEID", help="a pytest node id, or SUITE/TASK-PARTITION-INDEX")
     share(parser, "policy", help="another policy than the run's own")
+    ask_for_trust(parser)
 
 
 def _merge_arguments(parser: argparse.ArgumentParser) -> None:
@@ -131,7 +132,7 @@ def _show(options: argparse.Namespace) -> int:
 def _replay(options: argparse.Namespace) -> int:
     from pytest_vla.replay import replay
 
-    replayed = replay(options.run_file, options.episode, options.policy)
+    replayed = replay(options.run_file, options.episode, options.policy, trust=options.trust)
     print(replayed)
     return 0 if replayed.same else 1
 
@@ -190,9 +191,9 @@ def _environment_note(suite: Suite) -> str:
 
 def _sheet(options: argparse.Namespace) -> int:
     from pytest_vla.perturb.sheet import write_sheet
-    from pytest_vla.suite import get_suite
+    from pytest_vla.suite import typed_suite
 
-    suite = get_suite(only("suite", options.suite))
+    suite = typed_suite(only("suite", options.suite))
     task = only("task", options.task) if options.task else None
     if options.camera is not None and options.camera not in suite.cameras:
         raise SuiteError(unknown("camera", options.camera, suite.cameras, f"in suite '{suite.name}'"))

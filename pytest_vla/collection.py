@@ -18,7 +18,16 @@ from pytest_vla.hunt.mark import MARK as HUNT_MARK
 from pytest_vla.options import RobustnessOptions, RunOptions, Settings
 from pytest_vla.run import KeySet, Plan, Unrun
 from pytest_vla.suggest import unknown
-from pytest_vla.suite import Suite, SuiteError, family_of, get_suite, get_suites, shipped_test_modules, suite_names
+from pytest_vla.suite import (
+    Suite,
+    SuiteError,
+    family_of,
+    get_suite,
+    get_suites,
+    shipped_test_modules,
+    suite_names,
+    typed_suite,
+)
 
 DEFAULT_EPISODES = 10
 
@@ -61,7 +70,7 @@ def name_members(options: RunOptions) -> None:
         raise pytest.UsageError(f"--vla-suite: one suite of a family in a run, got {', '.join(named)}")
     for name in named:
         try:
-            get_suite(name).cells()
+            typed_suite(name).cells()
         except SuiteError as error:
             raise pytest.UsageError(f"--vla-suite: {error}") from None
 

@@ -15,6 +15,7 @@ from pytest_vla.options import OPTIONS, Option
 Purpose = Literal["look at a run", "judge it", "bring a policy", "bring a suite"]
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)  # what a person wants, in the order of the help
 RUN_HELP = "a run folder or its run.jsonl"
+TRUST_HELP = "import, open and call what the run file names: only for files of people you trust"
 
 _BY_NAME = {option.name: option for option in OPTIONS}
 
@@ -43,6 +44,11 @@ def share(parser: argparse.ArgumentParser, name: str, *more: str, **changes: Any
     arguments: dict[str, Any] = {"dest": option.key, "default": None, "help": option.help[0].lower() + option.help[1:]}
     arguments |= {"nargs": 0} if option.kind == "flag" else {"metavar": option.metavar}
     parser.add_argument(option.flag, f"--{name}", *more, action=_Read, option=option, **{**arguments, **changes})
+
+
+def ask_for_trust(parser: argparse.ArgumentParser) -> None:
+    """For commands that a data file could ask to do more than read it."""
+    parser.add_argument("--trust", action="store_true", help=TRUST_HELP)
 
 
 def typed_again(name: str, value: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_vla.episode import Result
 from pytest_vla.inference.session import recorded_source
 from pytest_vla.policies.base import Observation, Policy
+from pytest_vla.policies.builtin import BUILTIN
 from pytest_vla.rollout import Step, Surroundings, rollout, surroundings
 from pytest_vla.run import Record, Run, RunFileError, read_run
 from pytest_vla.run.trace import decode_actions
 from pytest_vla.suggest import unknown
-from pytest_vla.suite import Suite, SuiteError, get_suite, provide
+from pytest_vla.suite import Suite, SuiteError, family_of, get_suite, provide, typed_suite
 
 if TYPE_CHECKING:
     import gymnasium
@@ -33,12 +35,12 @@ KNOWN_NAMES = 1000
 class Replayer:
     """Runs episodes of one run again, in this process; environments and the policy are kept from one to the next."""
 
-    def __init__(self, run: Run, policy: str | None = None) -> None:
-        self.run = run
-        self._policy_text = policy or run.policy.text
+    def __init__(self, run: Run, policy: str | None = None, *, trust: bool = False) -> None:
+        self.run, self.trust = run, trust
+        self._typed_policy = policy
         self._source: PolicySource | None = None
         self._envs: dict[tuple[str, str], gymnasium.Env[Any, Any]] = {}
-        provide(run.options.get("data") or (), run.options.get("env_memory") or 0.0)
+        provide((run.options.get("data") or ()) if trust else (), run.options.get("env_memory") or 0.0)
 
     def __enter__(self) -> Replayer:
         return self
@@ -51,7 +53,12 @@ class Replayer:
     def source(self) -> PolicySource:
         """The policy of the run, or the one given instead, asked in the way the run asked."""
         if self._source is None:
-            self._source = recorded_source(self._policy_text, self.run.options)
+            text = self._typed_policy
+            if text is None:
+                text = self.run.policy.text
+                if text not in BUILTIN:
+                    consent(self.trust, f"use the policy {text!r}", f"--vla-policy={shlex.quote(text)}")
+            self._source = recorded_source(text, self.run.options)
         return self._source
 
     def run_policy(self, record: Record, on_step: Callable[[Step], None] = lambda step: None) -> Result:
@@ -71,7 +78,7 @@ class Replayer:
         policy: Callable[[Suite, gymnasium.Env[Any, Any]], Policy],
         on_step: Callable[[Step], None],
     ) -> Result:
-        suite = suite_of(record)
+        suite = suite_of(record, self.trust)
         if suite.version != record.key.version:
             raise RunFileError(
                 f"the episode was recorded with version {record.key.version} of suite '{suite.name}', installed is "
@@ -157,11 +164,18 @@ def is_same(recorded: Result, again: Result) -> bool:
     return (recorded.outcome, recorded.digest) == (again.outcome, again.digest)
 
 
-def replay(run_file: Path, name: str, policy: str | None = None) -> Replayed:
+def consent(trust: bool, wish: str, *alternatives: str) -> None:
+    """A run file is data: what it names is imported, opened or called only where a person says so."""
+    if not trust:
+        how = ", or ".join([*alternatives, "--trust if you trust the run file"])
+        raise RunFileError(f"the run file asks to {wish}: add {how}")
+
+
+def replay(run_file: Path, name: str, policy: str | None = None, *, trust: bool = False) -> Replayed:
     """Run the named episode of a run again, with its policy or another."""
     run = read_run(run_file)
     record = find_episode(run, name)
-    with Replayer(run, policy) as replayer:
+    with Replayer(run, policy, trust=trust) as replayer:
         result = replayer.run_policy(record)
         return Replayed(record.result, result, policy_changed=replayer.source.digest != run.policy.digest)
 
@@ -175,14 +189,18 @@ def find_episode(run: Run, name: str) -> Record:
     return record
 
 
-def suite_of(record: Record) -> Suite:
+def suite_of(record: Record, trust: bool = False) -> Suite:
     """The suite of a record; one that a test file defines is found by importing that file."""
+    name, path = record.key.suite, Path(record.nodeid.partition("::")[0])
     try:
-        return get_suite(record.key.suite)
+        return get_suite(name)
     except SuiteError:
-        path = Path(record.nodeid.partition("::")[0])
+        if family_of(name):
+            consent(trust, f"make the suite {name!r}")
+            return typed_suite(name)
         if not path.is_file():
             raise
+    consent(trust, f"import '{path}', which has the suite {name!r}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

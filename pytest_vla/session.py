@@ -349,7 +349,7 @@ class Session:
 
         terminalreporter.section("vla hunts")
         hunts = sorted(run.hunts, key=lambda hunt: hunt.name)
-        for line in hunt_lines(hunts, shown_path(self.writer.path)):
+        for line in hunt_lines(hunts, shown_path(self.writer.path), run.policy.builtin):
             terminalreporter.line(line)
 
 

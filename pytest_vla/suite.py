@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -243,17 +243,33 @@ def get_suite(name: str) -> Suite:
     name = canonical(name)
     if name in _registered:
         return _registered[name]
-    family = family_of(name)
-    finders = _families() if family else _discover()
-    if (family or name) not in finders:
+    finders = _discover()
+    if name not in finders:
         raise SuiteError(unknown("suite", name, [*suite_names(), *(f"{each}:..." for each in _families())]))
+    return register(_loaded(name, lambda: finders[name].load()()))
+
+
+def typed_suite(name: str) -> Suite:
+    """The suite that a person named. `FAMILY:WHAT` may run code, which no name in a data file does: see `get_suite`."""
+    name = canonical(name)
+    family = family_of(name)
+    if name in _registered or family not in _families():
+        return get_suite(name)
+    return register(_loaded(name, lambda: _families()[family].load()(name)))
+
+
+def takes_trust(suite: str, builtin_policy: bool) -> bool:
+    """Whether running an episode again means to use what its run file names: a policy, or the file of a suite."""
+    return not (builtin_policy and suite in _discover())
+
+
+def _loaded(name: str, make: Callable[[], Suite]) -> Suite:
     try:
-        suite: Suite = finders[family].load()(name) if family else finders[name].load()()
+        return make()
     except SuiteError:
         raise
     except Exception as error:
         raise SuiteError(f"suite '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
-    return register(suite)
 
 
 def canonical(name: str) -> str:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pytest_vla.command import RUN_HELP, Command, share, whole
+from pytest_vla.command import RUN_HELP, Command, ask_for_trust, share, whole
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.rules import LEVELS
 from pytest_vla.run import Run, read_run
@@ -15,8 +15,8 @@ from pytest_vla.run import Run, read_run
 
 def _gate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_file", type=Path, metavar="RUN", help=f"{RUN_HELP}, also a merged one")
-    share(parser, "baseline", help="judge against this run (default: the run's own baseline)")
-    share(parser, "anchor", help="judge against this release as well (default: the run's own anchor)")
+    share(parser, "baseline", help="judge against this run (with --trust: the one the run file names)")
+    share(parser, "anchor", help="judge against this release as well (with --trust: the one the run file names)")
     share(parser, "ledger", help="count this verdict there, and ask for more at a second try (default: no ledger)")
     parser.add_argument(
         "--success", action="append", default=[], metavar="PATTERN=RATE", help="suite[/task[/partition]]=0.8"
@@ -26,6 +26,7 @@ def _gate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--superiority", action="store_true", default=None, help="pass only what is better")
     parser.add_argument("--by", choices=LEVELS, help="what one comparison is about")
     share(parser, "max-errors", help="error episodes that do not yet fail the run (default: what the run allowed)")
+    ask_for_trust(parser)
 
 
 def _compare_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +48,9 @@ def _gate(options: argparse.Namespace) -> int:
         changes["success"] = dict(map(_threshold, options.success))
     ledger = open_ledger(options.ledger, None)
     run = _readable(options.run_file)
-    judgement = judge_run(run, options.baseline, changes, options.max_errors, options.anchor, ledger)
+    judgement = judge_run(
+        run, options.baseline, changes, options.max_errors, options.anchor, ledger, trust=options.trust
+    )
     print(render(judgement, color=sys.stdout.isatty()))
     for line in workflow_commands(judgement):
         print(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -206,8 +207,12 @@ def judge_run(
     max_errors: int | None = None,
     anchor: str | Path | None = None,
     ledger: Ledger | None = None,
+    *,
+    trust: bool = False,
 ) -> Judgement:
-    """Judge a run by its own rules and baseline, or by those given here (`changes` to the rules' table).
+    """Judge a run by its own rules, or by those given here (`changes` to the rules' table).
+
+    The baseline and the anchor that its file names are opened with `trust` only.
 
     The same verdict after the run as in it: everything the gate needs is in the run file, also of merged shards.
     """
@@ -215,8 +220,17 @@ def judge_run(
     table = lines[-1]["rules"] if lines else options.get("gate_table", {})
     rules = read_rules({**table, **(changes or {})})
     check_rules(rules, [cell[:3] for cell in run.table.cells])
-    given = {BASELINE: baseline, ANCHOR: anchor}
-    references = read_references(*(options.get(name) if run is None else run for name, run in given.items()))
+    given: dict[str, str | Path | None] = {BASELINE: baseline, ANCHOR: anchor}
+    for name, typed in given.items():
+        named = options.get(name)
+        if typed is None and named is not None:
+            if not trust:
+                raise GateError(
+                    f"the run was judged against the {name} '{named}': add --{name}={shlex.quote(str(named))}, "
+                    "or --trust to open what the run file names"
+                )
+            given[name] = named
+    references = read_references(*given.values())
     if not references and not rules.success:
         raise GateError("nothing to judge by: add --baseline=RUN, or a threshold such as --success=SUITE/TASK=0.8")
     errors = options.get("max_errors", 0) if max_errors is None else max_errors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -14,7 +14,7 @@ from pytest_vla.gate.judge import history_of
 from pytest_vla.gate.rules import Group, Rules
 from pytest_vla.gate.samples import Sample
 from pytest_vla.run import Run, Tally, pair, replay_command
-from pytest_vla.suite import SuiteError, get_suite
+from pytest_vla.suite import SuiteError, get_suite, takes_trust
 
 EQUAL = Bounds(0.0, 0.0)
 
@@ -97,7 +97,7 @@ def describe(runs: Sequence[Run], names: Sequence[str], most_flips: int = 10) ->
         lines += ["", "generalisation gap: success lost from a suite's first partition to each later one"]
         lines += _table(("suite", "partitions", *_letters()[: len(runs)]), gaps)
     for letter, name, run in list(zip(_letters(), names, runs, strict=False))[1:]:
-        lines += ["", *_flip_lines(flips(runs[0], run), letter, names[0], name, most_flips)]
+        lines += ["", *_flip_lines(flips(runs[0], run), letter, {names[0]: runs[0], name: run}, most_flips)]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -155,13 +155,15 @@ def _partitions(suite: str, present: set[str]) -> list[str]:
     return [partition for partition in order if partition in present]
 
 
-def _flip_lines(found: Sequence[Flip], letter: str, first: str, name: str, most: int) -> list[str]:
+def _flip_lines(found: Sequence[Flip], letter: str, runs: Mapping[str, Run], most: int) -> list[str]:
     lost, gained = [flip for flip in found if flip.lost], [flip for flip in found if not flip.lost]
     lines = [f"flips from A to {letter}: {len(lost)} lost, {len(gained)} gained"]
     for title, group in (("lost", lost), ("gained", gained)):
         for flip in group[:most]:
             lines.append(f"  {title:6s} {flip.episode.cell} {flip.episode.index} ({flip.reason})")
-            lines += [f"         {replay_command(run, flip.episode)}" for run in (first, name)]
+            for name, run in runs.items():
+                trust = takes_trust(flip.episode.suite, run.policy.builtin)
+                lines.append(f"         {replay_command(name, flip.episode, trust)}")
         if len(group) > most:
             lines.append(f"  and {len(group) - most} more {title}: --flips={len(group)} shows all")
     return lines

@@ -9,17 +9,18 @@ from pytest_vla.perturb import AXES, MAX_LEVEL, Perturbation
 from pytest_vla.run import Cause, HuntRecord, Reach, replay_command
 from pytest_vla.run.hunts import Count
 from pytest_vla.run.intervals import exact_interval
+from pytest_vla.suite import takes_trust
 
 
-def hunt_lines(hunts: Sequence[HuntRecord], run_file: str) -> list[str]:
+def hunt_lines(hunts: Sequence[HuntRecord], run_file: str, builtin_policy: bool = False) -> list[str]:
     """The summary of all hunts of a run."""
     lines: list[str] = []
     for hunt in hunts:
-        lines += [*cause_lines(hunt, run_file), ""]
+        lines += [*cause_lines(hunt, run_file, builtin_policy), ""]
     return [*lines, *map_lines(hunts)]
 
 
-def cause_lines(hunt: HuntRecord, run_file: str | None = None) -> list[str]:
+def cause_lines(hunt: HuntRecord, run_file: str | None = None, builtin_policy: bool = False) -> list[str]:
     """One hunt: what was found, or what was tested without a find."""
     solved, controls = hunt.control
     causes = _counted(len(hunt.causes), "cause") if hunt.causes else "no causes"
@@ -27,7 +28,9 @@ def cause_lines(hunt: HuntRecord, run_file: str | None = None) -> list[str]:
     for cause in hunt.causes:
         lines += effect_lines(cause, hunt.base)
         if run_file is not None:
-            lines.append(f"    {replay_command(run_file, hunt.episode(cause))}")
+            lines.append(
+                f"    {replay_command(run_file, hunt.episode(cause), takes_trust(hunt.suite, builtin_policy))}"
+            )
         if run_file is not None and cause.picture:
             lines.append(f"    neutral and failing frames: {Path(run_file).parent / cause.picture}")
     tested = hunt.tested

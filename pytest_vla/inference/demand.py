@@ -15,7 +15,7 @@ from pytest_vla.inference.tree import plain
 from pytest_vla.inference.tuning import draw, measure_supply, operating_point, sizes_up_to
 from pytest_vla.policies.base import PolicyError
 from pytest_vla.policies.kinds import kind_of, load_shared
-from pytest_vla.suite import Suite, get_suite
+from pytest_vla.suite import Suite, typed_suite
 
 MEASURE_S = 2.0
 START_LIMIT_S = 120.0
@@ -25,7 +25,7 @@ def tune(policy_text: str, suite_name: str, device: str, simulators: int) -> str
     """Measure, draw, and say which batch to use."""
     if kind_of(policy_text).place == "env":
         raise PolicyError(f"{policy_text!r} lives in the simulators' processes: there is nothing to tune")
-    suite = get_suite(suite_name)
+    suite = typed_suite(suite_name)
     source = load_shared(policy_text)
     source.move_to(device)
     policy = source.policy
@@ -76,7 +76,7 @@ def _line(process: subprocess.Popen[bytes]) -> bytes:
 
 def simulate(suite_name: str) -> float:
     """Steps a second of one simulator with actions that do nothing, resets included."""
-    suite = get_suite(suite_name)
+    suite = typed_suite(suite_name)
     key = first_episode(suite)
     env: Any = suite.make_env(key.task)
     env.reset(seed=key.seed(), options={"episode": key})

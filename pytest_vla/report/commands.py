@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from pytest_vla.command import RUN_HELP, Command, share
+from pytest_vla.command import RUN_HELP, Command, ask_for_trust, share
 from pytest_vla.run import Run, RunFileError, read_run
 
 FORMATS = ("csv", "parquet", "json", "markdown", "model-index", "rrd")
@@ -17,6 +17,7 @@ def _report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="FILE.html or a folder")
     share(parser, "video", help="episodes to film: unsolved, all, none, or N unsolved a task (default: 2)")
     parser.add_argument("--inline-media", action="store_true", help="put films into the page, not into a folder beside")
+    ask_for_trust(parser)
 
 
 def _plot_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +31,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
     parser.add_argument("--episode", metavar="ID", help="the episode of an rrd file: SUITE/TASK-PARTITION-INDEX")
     parser.add_argument("--model", metavar="NAME", help="the model's name in a model-index (default: the policy's)")
+    ask_for_trust(parser)
 
 
 def _watch_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +51,7 @@ def _report(options: argparse.Namespace) -> int:
         runs[1] if len(runs) > 1 else None,
         video=options.video,
         inline_media=options.inline_media,
+        trusted=runs if options.trust else (),
         tell=lambda line: print(line, file=sys.stderr),
     )
     print(path)
@@ -66,7 +69,8 @@ def _plot(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     from pytest_vla.report.exports import write_export
 
-    write_export(_read(options.run_file), options.format, options.output, options.episode, options.model)
+    run = _read(options.run_file)
+    write_export(run, options.format, options.output, options.episode, options.model, trust=options.trust)
     print(options.output)
     return 0
 

@@ -43,7 +43,9 @@ ROWS_AT_ONCE = 20_000
 """Records in memory while Parquet is written: a row group."""
 
 
-def write_export(run: Run, kind: str, path: Path, episode: str | None = None, model: str | None = None) -> None:
+def write_export(
+    run: Run, kind: str, path: Path, episode: str | None = None, model: str | None = None, *, trust: bool = False
+) -> None:
     """Write the run as `csv`, `parquet`, `json`, `markdown`, `model-index` or `rrd` (one episode)."""
     writers: dict[str, Callable[[], None]] = {
         "csv": lambda: write_csv(run, path),
@@ -51,7 +53,7 @@ def write_export(run: Run, kind: str, path: Path, episode: str | None = None, mo
         "json": lambda: _write_text(path, json.dumps(rates(run), indent=1, ensure_ascii=False) + "\n"),
         "markdown": lambda: _write_text(path, markdown(run)),
         "model-index": lambda: _write_text(path, model_index(run, model)),
-        "rrd": lambda: _write_rrd(run, path, episode),
+        "rrd": lambda: _write_rrd(run, path, episode, trust),
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -175,13 +177,13 @@ def _model_result(suite: str, version: str, partition: str, note: str, rate: flo
     ]
 
 
-def _write_rrd(run: Run, path: Path, episode: str | None) -> None:
+def _write_rrd(run: Run, path: Path, episode: str | None, trust: bool) -> None:
     from pytest_vla.replay import find_episode
     from pytest_vla.report.rrd import write_rrd
 
     if episode is None:
         raise ReportError("an rrd file is about one episode: add --episode=SUITE/TASK-PARTITION-INDEX")
-    write_rrd(run, find_episode(run, episode), path)
+    write_rrd(run, find_episode(run, episode), path, trust)
 
 
 def _cell(value: Any) -> str:

@@ -84,11 +84,15 @@ def _numbers(rows: NDArray[np.bool_]) -> list[int]:
 
 
 def make_films(
-    run: Run, rows: Sequence[int], folder: Path, tell: Callable[[str], None] = lambda line: None
+    run: Run,
+    rows: Sequence[int],
+    folder: Path,
+    tell: Callable[[str], None] = lambda line: None,
+    trust: bool = False,
 ) -> dict[str, Film]:
     """A film of each of these rows of the run by its episode id; those that lie in the folder are not made again."""
     films: dict[str, Film] = {}
-    with Replayer(run) as replayer:
+    with Replayer(run, trust=trust) as replayer:
         for number, record in enumerate(run.records(rows), start=1):
             film = _kept(folder, record)
             if film is None:

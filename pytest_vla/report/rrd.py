@@ -13,7 +13,7 @@ from pytest_vla.run import Record, Run
 from pytest_vla.run.trace import decode_actions, encode_actions, flat_columns
 
 
-def write_rrd(run: Run, record: Record, path: Path) -> None:
+def write_rrd(run: Run, record: Record, path: Path, trust: bool = False) -> None:
     """Simulate the episode again and log every step."""
     try:
         rerun = import_module("rerun")
@@ -40,7 +40,7 @@ def write_rrd(run: Run, record: Record, path: Path) -> None:
         if step.progress is not None:
             recording.log("progress", rerun.Scalars(step.progress))
 
-    with Replayer(run) as replayer:
+    with Replayer(run, trust=trust) as replayer:
         result = replayer.run_actions(record, log)
     recording.log("outcome", rerun.TextDocument(str(result)))
     recording.flush()

@@ -47,6 +47,7 @@ class ReportHooks:
                 self.settings.report.report or session.folder,
                 other,
                 video=self.settings.report.video,
+                trusted=[run],
                 tell=tell,
             )
         except RunFileError as error:

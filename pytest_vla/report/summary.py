@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pytest_vla.episode import Cell
+from pytest_vla.episode import Cell, EpisodeKey
 from pytest_vla.options import shown_path
 from pytest_vla.report.order import ordered, suite_order
 from pytest_vla.report.published import published_lines
@@ -13,6 +13,7 @@ from pytest_vla.run import Record, Run, Table, replay_command, sum_by
 from pytest_vla.run.pair import UNSEEDED
 from pytest_vla.run.record import alike, gist
 from pytest_vla.run.table import OUTCOMES, UNSOLVED
+from pytest_vla.suite import takes_trust
 
 if TYPE_CHECKING:
     import pytest
@@ -78,7 +79,7 @@ def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDT
         *_unseeded(run),
     ]
     run_file = shown_path(run.path)
-    lines += [f"run file: {run_file}", *_first_unsolved(table, run_file)]
+    lines += [f"run file: {run_file}", *_first_unsolved(run, table)]
     return [line.rstrip() for line in lines]
 
 
@@ -129,7 +130,7 @@ def _said_most(run: Run, outcome: str) -> list[str]:
         text = gist(group[0].result.message)
         lines.append(f"  {len(group)} x {text if len(text) <= LONGEST_GIST else text[:LONGEST_GIST] + ' ...'}")
         if outcome == "error":
-            lines.append(f"    {replay_command(shown_path(run.path), group[0].key)}")
+            lines.append(f"    {_replay(run, group[0].key)}")
     return lines
 
 
@@ -172,12 +173,16 @@ def _unseeded(run: Run) -> list[str]:
     return [f"{suite} takes no seed: its episodes are other ones in every run, and never pair" for suite in suites]
 
 
-def _first_unsolved(table: Table, run_file: str) -> list[str]:
+def _first_unsolved(run: Run, table: Table) -> list[str]:
     unsolved = table.where(table.outcome == UNSOLVED)
     if not len(unsolved):
         return []
     first = unsolved.arranged(suite_order(unsolved.cells)).key(0)
-    return [f"replay the first unsolved episode: {replay_command(run_file, first)}"]
+    return [f"replay the first unsolved episode: {_replay(run, first)}"]
+
+
+def _replay(run: Run, key: EpisodeKey) -> str:
+    return replay_command(shown_path(run.path), key, takes_trust(key.suite, run.policy.builtin))
 
 
 def _first_line(text: str) -> str:

@@ -27,6 +27,11 @@ class Identity:
         known = {name: policy.get(name) for name in ("verified", "horizon", "ensemble", "batch")}
         return cls(str(policy.get("text", "unknown")), str(policy.get("digest", "")), **known)
 
+    @property
+    def builtin(self) -> bool:
+        """Whether every installation has it: no file, module or server has to be asked."""
+        return self.digest.startswith("builtin:")
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -42,7 +47,7 @@ class Identity:
         return None
 
     def __str__(self) -> str:
-        digest = "" if self.digest.startswith("builtin:") else f" ({self.digest[:19]})"
+        digest = "" if self.builtin else f" ({self.digest[:19]})"
         return f"{self.text}{digest}{', unverified' if self.verified is False else ''}"
 
 

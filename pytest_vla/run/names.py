@@ -44,6 +44,6 @@ class EpisodeName:
         )
 
 
-def replay_command(run_file: str, key: EpisodeKey) -> str:
-    """What to type to see one episode again."""
-    return f"pytest-vla replay {shlex.quote(run_file)} {shlex.quote(str(key))}"
+def replay_command(run_file: str, key: EpisodeKey, trust: bool = False) -> str:
+    """What to type to see one episode again; `trust` where that takes more than the run file and what is installed."""
+    return f"pytest-vla replay {shlex.quote(run_file)} {shlex.quote(str(key))}{' --trust' if trust else ''}"

@@ -38,14 +38,14 @@ def _train_arguments(parser: argparse.ArgumentParser) -> None:
 def _record(options: argparse.Namespace) -> int:
     import pytest
 
-    from pytest_vla.suite import SuiteError, get_suite
+    from pytest_vla.suite import SuiteError, typed_suite
 
     suite = only("suite", options.suite)
     arguments = [f"--vla-record={options.out}", f"--vla-run-dir={options.out / 'run'}", "-n", options.workers, "-q"]
     for name in RECORDED_AS_IN_PYTEST:
         arguments += typed_again(name, getattr(options, name.replace("-", "_")))
     try:  # a shipped suite runs by its own file, whatever tests lie around here
-        test_file = get_suite(suite).test_file
+        test_file = typed_suite(suite).test_file
     except SuiteError:  # perhaps one of the user's, which pytest will find
         test_file = None
     return int(pytest.main([*arguments, str(test_file)] if test_file else arguments))

@@ -142,7 +142,10 @@ def test_early_stopping_skips_what_is_decided_and_says_why(project):
     assert len(run) < 0.8 * 4 * EPISODES
     assert "decided: fail after" in output
     assert "decided: pass after" in output
-    assert project.command("gate", "new") == (
+    assert project.command("gate", "new")[0] == pytest.ExitCode.USAGE_ERROR, (
+        "the run file names a file: that is no consent"
+    )
+    assert project.command("gate", "new", "--trust") == (
         FAIL,
         output.split("= vla gate =")[1].split("\n", 1)[1].split("\n=")[0] + "\n",
     )
@@ -191,7 +194,7 @@ def test_two_shards_merged_give_the_verdict_of_one_run(project, early):
     for shard in (1, 2):
         project.pytest(f"part{shard}", "--vla-baseline=main", f"--vla-shard={shard}/2", *early, SKILL=skill)
     assert project.command("merge", "part1", "part2", "-o", "union")[0] == 0
-    merged_code, merged = project.command("gate", "union")
+    merged_code, merged = project.command("gate", "union", "--baseline=main")
     assert merged_code == code == FAIL
     assert verdicts(merged) == verdicts(whole)
     assert len(verdicts(whole)) == 4

@@ -76,7 +76,7 @@ def test_every_probe_is_in_the_run_file_and_replays(brittle):
     assert not lines(brittle, "episode")
     cause = next(cause for cause in hunt["causes"] if cause["perturbation"] == "language.case=2")
     name = f"reach/near-calm-{cause['index']:02d}-language.case=2"
-    result = brittle.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", name)
+    result = brittle.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", name, "--trust")
     result.stdout.fnmatch_lines([f"{name} unsolved: step_limit*", "the digest matches: same episode, bit for bit"])
 
 

@@ -119,7 +119,7 @@ def test_a_condition_on_the_scene_is_in_the_text_the_run_file_and_the_page(proje
     assert "    where side = left: 100% [" in text
     cause = run.hunts[0].causes[0]
     name = f"planted/yaw0own0left-00-all-{cause.index:02d}-{cause.perturbation}"
-    words = [sys.executable, "-m", "pytest_vla.cli", "replay", "run", name]
+    words = [sys.executable, "-m", "pytest_vla.cli", "replay", "run", name, "--trust"]
     environment = {**os.environ, "PLANTED_TASKS": "yaw0own0left-00"}
     replayed = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, timeout=100)
     assert "scene     side=left, x=" in replayed.stdout, replayed.stderr

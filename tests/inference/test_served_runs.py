@@ -259,7 +259,7 @@ def test_a_served_episode_with_chunks_replays_bit_for_bit(reach, monkeypatch, ca
         "test_reach.py", "--vla-policy=planner:Planner", "--vla-horizon=3", "--vla-ensemble=mean", "-n1",
         "--vla-run-dir=run", "--vla-task=far", "--vla-episodes=1",
     )  # fmt: skip
-    command = [sys.executable, "-m", "pytest_vla.cli", "replay", "run", "reach/far-windy-00"]
+    command = [sys.executable, "-m", "pytest_vla.cli", "replay", "run", "reach/far-windy-00", "--trust"]
     replayed = subprocess.run(command, cwd=reach.path, capture_output=True, text=True)
     assert "the digest matches" in replayed.stdout, replayed
 

@@ -96,7 +96,10 @@ def test_data_folders_and_limits_are_in_the_run_file(somebody, pytester):
     line = json.loads((pytester.path / "run" / "run.jsonl").read_text().splitlines()[0])
     assert line["options"]["data"] == ["points=here", "other=there"]
     assert line["options"]["env_memory"] == 3
-    assert pytester.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", "points/steady-plain-00").ret == 0
+    assert (
+        pytester.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", "points/steady-plain-00", "--trust").ret
+        == 0
+    )
 
 
 def test_it_runs_only_when_it_is_named(somebody, pytester):

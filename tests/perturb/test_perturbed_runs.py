@@ -74,7 +74,7 @@ def test_a_perturbed_run_measures_each_episode_with_and_without(reach, read_epis
 def test_the_perturbation_is_part_of_the_node_id_and_replays(reach):
     run(reach, "--vla-policy=oracle", "--vla-episodes=1", "--vla-perturb=robot.delay=4,robot.action_noise=2", "-v")
     episode = "reach/far-calm-00-robot.action_noise=2,robot.delay=4"
-    result = reach.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", episode)
+    result = reach.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", episode, "--trust")
     result.stdout.fnmatch_lines(["the digest matches: same episode, bit for bit"])
     listed = reach.runpytest("--collect-only", "-q", "--vla-policy=oracle", "--vla-perturb=robot.delay=4")
     listed.stdout.fnmatch_lines(["test_reach.py::test_reach[[]near-calm-00[]]"])
@@ -106,7 +106,7 @@ def test_a_sweep_goes_both_ways_where_an_axis_does(reach, read_episodes):
 def test_a_negative_level_is_part_of_the_node_id_and_replays(reach):
     run(reach, "--vla-policy=oracle", "--vla-episodes=1", "--vla-perturb=robot.action_gain=-8", "--vla-task=far")
     episode = "reach/far-calm-00-robot.action_gain=-8"
-    result = reach.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", episode)
+    result = reach.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", episode, "--trust")
     result.stdout.fnmatch_lines(["the digest matches: same episode, bit for bit"])
 
 

@@ -164,13 +164,13 @@ def test_numpy_values_in_a_result_do_not_end_the_run(reach, read_episodes):
 def test_a_replayed_episode_has_the_same_digest(reach, capsys):
     reach.runpytest("--vla-policy=random", "--vla-episodes=1", "--vla-run-dir=run")
     for name in ("test_reach.py::test_reach[near-calm-00]", "reach/near-calm-00", "near-calm-00"):
-        assert main(["replay", "run", name]) == 0
+        assert main(["replay", "run", name, "--trust"]) == 0
         assert "the digest matches" in capsys.readouterr().out
 
 
 def test_a_replay_that_comes_out_differently_says_so(reach, capsys):
     reach.runpytest("--vla-policy=random", "--vla-episodes=1", "--vla-run-dir=run")
-    assert main(["replay", "run", "near-calm-00", "--policy=noop"]) == 1
+    assert main(["replay", "run", "near-calm-00", "--policy=noop", "--trust"]) == 1
     output = capsys.readouterr().out
     assert "the digest DIFFERS" in output
     assert "the policy is not the one of the run" in output

@@ -21,7 +21,8 @@ def report(camera_folder, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(camera_folder)
         folder = tmp_path_factory.mktemp("a folder & more")
-        return build_report(read_run("run"), folder, video="2")
+        run = read_run("run")
+        return build_report(run, folder, video="2", trusted=[run])
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,8 @@ def comparison(camera_folder, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(camera_folder)
         output = tmp_path_factory.mktemp("pair") / "pair.html"
-        return build_report(read_run("run"), output, read_run("other"), video="1", inline_media=True)
+        runs = read_run("run"), read_run("other")
+        return build_report(runs[0], output, runs[1], video="1", inline_media=True, trusted=runs)
 
 
 def rows(page):

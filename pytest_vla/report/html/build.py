@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ def build_report(
     *,
     video: str | None = None,
     inline_media: bool = False,
+    trusted: Sequence[Run] = (),
     tell: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Write the report of a run, and of an earlier one to compare it with.
@@ -43,6 +44,7 @@ def build_report(
         other: an earlier run; shared episodes are shown side by side.
         video: episodes to film: `unsolved`, `all`, `none`, or the first N unsolved of each task (default: 2).
         inline_media: put films into the page; otherwise they lie in a folder next to it.
+        trusted: runs whose policy may be used and whose test file imported for films; else recorded actions must do.
         tell: hears what takes a while.
 
     Returns:
@@ -51,11 +53,12 @@ def build_report(
     _need("jinja2", "PIL", "imageio_ffmpeg")
     path = report_path(output)
     folder = path.with_name(f"{path.stem}_media")
-    runs = [in_suite_order(each) for each in (run, other) if each is not None]
+    given = [each for each in (run, other) if each is not None]
+    runs, trust = [in_suite_order(each) for each in given], [any(each is t for t in trusted) for each in given]
     with ExitStack() as stack:
         if inline_media:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        page = Page(film_sides(runs, video or DEFAULT_VIDEOS, folder, tell), folder, inline_media)
+        page = Page(film_sides(runs, video or DEFAULT_VIDEOS, folder, tell, trust), folder, inline_media)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("w", encoding="utf-8") as file:
@@ -91,14 +94,17 @@ def render(page: Page) -> Iterator[str]:
     )
 
 
-def film_sides(runs: list[Run], which: str, folder: Path, tell: Callable[[str], None]) -> tuple[Side, ...]:
+def film_sides(
+    runs: list[Run], which: str, folder: Path, tell: Callable[[str], None], trust: Sequence[bool]
+) -> tuple[Side, ...]:
     """The films of both runs: of one episode either both are shown, or none."""
     run, *others = runs
     pairs = pair(run.table, others[0].table) if others else None
     rows = choose(run, which, pairs)
-    sides = [Side(run, make_films(run, rows, folder, tell))]
+    sides = [Side(run, make_films(run, rows, folder, tell, trust[0]))]
     if pairs is not None:
-        sides.append(Side(others[0], make_films(others[0], _partners(others[0], pairs, run, rows), folder, tell)))
+        partners = _partners(others[0], pairs, run, rows)
+        sides.append(Side(others[0], make_films(others[0], partners, folder, tell, trust[1])))
     return tuple(sides)
 
 

@@ -17,6 +17,7 @@ from pytest_vla.report.html.page import Page, Side
 from pytest_vla.run import KeySet, Pairs, Record, Run, Table
 from pytest_vla.run.table import ERROR, UNSOLVED
 from pytest_vla.run.trace import decode_actions, flat_columns
+from pytest_vla.suite import takes_trust
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -105,6 +106,7 @@ def episodes_view(page: Page) -> Episodes | None:
                 "label": "this run" if number == 0 else "compared with",
                 "path": shown_path(side.run.path),
                 "policy": side.run.policy.text,
+                "trust": any(takes_trust(cell.suite, side.run.policy.builtin) for cell in side.run.table.cells),
                 "total": len(side.run),
                 "listed": len(rows),
                 "columns": columns,

@@ -10,6 +10,7 @@ from pytest_vla.options import shown_path
 from pytest_vla.run import Cause, HuntRecord, Reach, Run, replay_command
 from pytest_vla.run.hunts import Count
 from pytest_vla.run.intervals import Interval, exact_interval
+from pytest_vla.suite import takes_trust
 
 MAX_LEVEL = 8
 
@@ -88,7 +89,7 @@ def _cause(hunt: HuntRecord, cause: Cause, run: Run) -> CauseView:
         None if cause.lower is None else RateView.of(cause.lower.count),
         None if condition is None else RateView.of(condition.inside),
         None if condition is None else RateView.of(condition.outside),
-        replay_command(shown_path(run.path), hunt.episode(cause)),
+        replay_command(shown_path(run.path), hunt.episode(cause), takes_trust(hunt.suite, run.policy.builtin)),
         _picture(cause.picture, run.path.parent),
     )
 
@@ -103,12 +104,16 @@ def _magnitudes(perturbation: str) -> str:
 
 
 def _picture(name: str, folder: Path) -> str:
-    """A picture in the run's folder, also where an older file names it by another way to that folder."""
-    if not name:
-        return ""
-    path = Path(name)
-    found = [place for place in (folder / path, path, folder / path.parent.name / path.name) if place.is_file()]
-    return f"data:image/png;base64,{base64.b64encode(found[0].read_bytes()).decode()}" if found else ""
+    """A picture in the run's folder, also where an older file names it by another way to that folder.
+
+    No other file: a page is shared, and the name is whatever the run file says.
+    """
+    path, inside = Path(name), folder.resolve()
+    for place in (folder / path, folder / path.parent.name / path.name):
+        real = place.resolve()
+        if name and real.is_relative_to(inside) and real.suffix == ".png" and real.is_file():
+            return f"data:image/png;base64,{base64.b64encode(real.read_bytes()).decode()}"
+    return ""
 
 
 def _was_seen(reach: Reach | None) -> bool:

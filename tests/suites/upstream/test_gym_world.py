@@ -123,5 +123,5 @@ def test_a_whole_run_at_two_workers(gym, tmp_path, pytester, monkeypatch, read_e
     assert runs[0] == runs[1]
     assert len(runs[0]) == 4
     name = "gym:corridors:Corridor-v0/corridors_Corridor-v0-default-02"
-    again = pytester.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run0", name)
+    again = pytester.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run0", name, "--trust")
     again.stdout.fnmatch_lines(["*same episode, bit for bit*"])

@@ -118,7 +118,7 @@ def test_whole_runs_pair_with_each_other_and_replay(project, read_episodes):
     one, two = (read_episodes(project.path / name) for name in ("one", "two"))
     assert {key: record["digest"] for key, record in one.items()} == {key: r["digest"] for key, r in two.items()}
     again = project.run(
-        sys.executable, "-m", "pytest_vla.cli", "replay", "one", f"{REACHING}/reach_the_middle-default-01"
+        sys.executable, "-m", "pytest_vla.cli", "replay", "one", f"{REACHING}/reach_the_middle-default-01", "--trust"
     )
     again.stdout.fnmatch_lines(["*same episode, bit for bit*"])
 
@@ -155,7 +155,7 @@ def test_a_config_of_vla_eval_is_a_suite(project, read_episodes):
     assert {key: record["steps"] for key, record in episodes.items()} == {
         f"{prefix}/{near}-00": 5, f"{prefix}/{near}-01": 5, f"{prefix}/{far}-00": 12, f"{prefix}/{far}-01": 12,
     }  # fmt: skip
-    again = project.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", f"{prefix}/{far}-01")
+    again = project.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", f"{prefix}/{far}-01", "--trust")
     again.stdout.fnmatch_lines(["*same episode, bit for bit*"])
 
 

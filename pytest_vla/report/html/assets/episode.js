@@ -55,7 +55,7 @@ class EpisodeView {
       film(episode, detail),
       facts(episode, detail),
       detail && actionCharts(detail.actions),
-      make("section", { class: "across" }, make("h3", {}, "Replay it"), command(`pytest-vla replay ${quoted(run.path)} ${quoted(episode.id)}`)));
+      make("section", { class: "across" }, make("h3", {}, "Replay it"), command(`pytest-vla replay ${quoted(run.path)} ${quoted(episode.id)}${run.trust ? " --trust" : ""}`)));
   }
 }
 
