@@ -37,6 +37,13 @@ class PointsSuite(IsolatedSuite):
         return Path(__file__).parent / "world.py"
 
 
+class ManyPointsSuite(PointsSuite):
+    """The same, several episodes at once."""
+
+    cameras = ()
+    batch = 4
+
+
 DECLARATION = 'python = ["3.11", "3.12", "3.13"]\nrequirements = ["numpy"]\n'
 
 
