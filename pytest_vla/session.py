@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_vla.ending import CLEAN, Ending
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.execution import misfit
 from pytest_vla.inference.session import describe, local_workers, open_policy, statistics
@@ -31,6 +31,7 @@ from pytest_vla.messages import (
 )
 from pytest_vla.options import Settings, shown_path
 from pytest_vla.policies import PolicyError, PolicySource
+from pytest_vla.policies.kinds import kind_of
 from pytest_vla.report.live import Live
 from pytest_vla.run import (
     EpisodeName,
@@ -49,7 +50,7 @@ from pytest_vla.run.folder import RUNS_FOLDER, RunFolder, newest_run
 from pytest_vla.run.plan import HuntName
 from pytest_vla.run.provenance import provenance
 from pytest_vla.run.record import alike
-from pytest_vla.run.table import FAULTS, UNSOLVED
+from pytest_vla.run.table import FAULTS
 from pytest_vla.run.writer import is_unborn
 from pytest_vla.suite import get_suite, suite_names
 
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
 
 HOPELESS = 20
 """So many errors at the start, and nothing else, end a run."""
-CLEAN = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
 class Session:
@@ -100,6 +100,7 @@ class Session:
         """Load the policy and open the run file; whatever is wrong is one usage error."""
         try:
             assert settings.inference.policy is not None
+            _say_loading(config, settings.inference.policy)
             source, service = open_policy(settings.inference, settings.run.timeout, local_workers(config))
             if service is not None:
                 config.add_cleanup(service.close)
@@ -141,7 +142,16 @@ class Session:
             resumed = f", resuming after {len(self.done)} episodes that it keeps{again}"
         elif self.settings.run.resume:
             resumed = ", nothing to resume in it"
-        return f"vla: policy {self.identity}, run {self.writer.path}{resumed}"
+        return "\n".join([f"vla: policy {self.identity}, run {self.writer.path}{resumed}", *self._ignored()])
+
+    def _ignored(self) -> list[str]:
+        """Options that were given and change nothing here."""
+        asked = self.settings.inference
+        if asked.policy is None or kind_of(asked.policy).place != "env":
+            return []
+        given = {"--vla-device": asked.device, "--vla-batch": asked.batch, "--vla-horizon": asked.horizon}
+        names = [name for name, value in given.items() if value]
+        return [f"vla: {name} is ignored: policy '{asked.policy}' is no model" for name in names]
 
     def close(self) -> None:
         """Let go of the run folder, however the session ended."""
@@ -353,45 +363,11 @@ class Session:
             terminalreporter.line(line)
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """All that decides with which status the process ends."""
-
-    status: int | pytest.ExitCode
-    """What pytest itself would say."""
-    run: Run
-    max_errors: int = 0
-    other_failures: int = 0
-    """Failures that no episode stands for: of hunts, of other tests, of collection."""
-    bad_input: bool = False
-    hopeless: bool = False
-    """The run was given up: errors and nothing else."""
-    verdict: int | None = None
-    """The exit status of the gate's verdict."""
-
-    def exit_status(self) -> int | pytest.ExitCode:
-        """0 pass, 1 fail or unfinished, 2 interrupted, 4 bad input, 5 nothing ran, 6 undecided."""
-        if self.bad_input:
-            return pytest.ExitCode.USAGE_ERROR
-        if self.hopeless:
-            return pytest.ExitCode.TESTS_FAILED
-        ran = len(self.run) or self.run.hunts
-        if self.status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not ran:
-            return pytest.ExitCode.NO_TESTS_COLLECTED if self.run.unrun or self.status else pytest.ExitCode.OK
-        if self.status not in (*CLEAN, pytest.ExitCode.NO_TESTS_COLLECTED):
-            return self.status
-        if self.other_failures or any(hunt.causes for hunt in self.run.hunts):
-            return pytest.ExitCode.TESTS_FAILED
-        if self.verdict is not None:
-            return self.verdict
-        failed = (
-            (self.run.table.outcome == UNSOLVED).any()
-            or self.run.table.error_count() > self.max_errors
-            or (len(self.run) and not len(self.run.table.measured()))
-            or self.run.objections
-            or not self.run.completeness(gated=False).finished
-        )
-        return pytest.ExitCode.TESTS_FAILED if failed else pytest.ExitCode.OK
+def _say_loading(config: pytest.Config, policy: str) -> None:
+    """A model may take minutes to load, before pytest has said anything."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and reporter.verbosity >= 0 and kind_of(policy).place != "env":
+        reporter.write_line(f"vla: loading policy {policy} ...")
 
 
 def junit_properties(record: Record) -> list[tuple[str, object]]:

@@ -322,3 +322,14 @@ def test_names_that_have_nothing_in_common_say_what_there_is(reach, arguments, m
     result = reach.runpytest_subprocess("--vla-policy=noop", *arguments)
     assert result.ret == USAGE
     assert message in result.stderr.str()
+
+
+def test_options_that_change_nothing_are_said_to_be_ignored(reach):
+    result = reach.runpytest("--vla-policy=oracle", "--vla-device=cuda", "--vla-episodes=1", "--vla-task=near")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["vla: --vla-device is ignored: policy 'oracle' is no model"])
+
+
+def test_loading_a_policy_is_announced(reach):
+    result = reach.runpytest("--vla-policy=bad:TooFew", "--vla-episodes=1", "--vla-task=near")
+    result.stdout.fnmatch_lines(["vla: loading policy bad:TooFew ..."])
