@@ -74,15 +74,16 @@ def _play(
     """Play these episodes side by side. Whatever is raised loses the batch and nothing else."""
     try:
         with deadline(timeout) as alive:
-            return _side_by_side(suite, policy, env, keys, alive)
+            return side_by_side(suite, policy, env, keys, alive)
     except (Exception, DeadlineExceeded):
         env.close()  # it may be in any state
         return {key: Played(policy, env, None) for key in keys}
 
 
-def _side_by_side(
+def side_by_side(
     suite: Suite, policy: Policy, env: Any, keys: Sequence[EpisodeKey], alive: Callable[[], None]
 ) -> dict[EpisodeKey, Played]:
+    """Play episodes of one task together. Whatever anybody raises is raised: see `played_along`."""
     start = perf_counter()
     attempts = [Attempt(suite, policy, env, key) for key in keys]
     lanes: list[Lane] = env.reset_batch(keys)

@@ -40,6 +40,8 @@ class PointsSuite(IsolatedSuite):
 class ManyPointsSuite(PointsSuite):
     """The same, several episodes at once."""
 
+    name = "many"
+    test_file = Path(__file__).parent / "test_many.py"
     cameras = ()
     batch = 4
 
