@@ -28,7 +28,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "sim": (("sim",), ()),
     "kit": (("kit",), ("episode", "perturb", "policies", "sim", "suite")),
     "inference": (("inference",), ("episode", "options", "policies", "suite")),
-    "isolate": (("isolate",), ("episode", "inference", "options", "perturb", "policies", "suite")),
+    "isolate": (("isolate",), ("episode", "inference", "kit", "options", "perturb", "policies", "suite")),
     "testing": (("testing",), ("episode", "perturb", "policies", "rollout", "suite")),
     "messages": (("messages",), ("episode", "run")),
     "train": (("train",), ("inference", "messages", "options", "policies", "rollout", "suite")),

@@ -1,6 +1,6 @@
 """Suites whose simulator lives in an interpreter of its own: named environments, and a child process for each worker.
 
-May import `suite`, `episode`, `perturb`, `policies`, the options and the shared memory of `inference`. Read `suite.py`
+May import `suite`, `episode`, `perturb`, `policies`, the options, `kit`'s images, `inference`'s memory. Read `suite.py`
 first (what a suite declares), then `env.py` and `process.py` (the parent's half), `protocol.py` (the child's half: it
 runs alone and imports nothing of ours) and `environment.py` with `install.py` (what is installed, and where).
 """

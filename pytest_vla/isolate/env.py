@@ -9,6 +9,7 @@ import gymnasium
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.isolate.process import Child, Launch
+from pytest_vla.kit.images import LazyImages
 from pytest_vla.perturb import Perturbation
 from pytest_vla.policies.base import Observation, Policy
 
@@ -47,12 +48,12 @@ class IsolatedEnv(gymnasium.Env[Any, Any]):
             self._ask("open", key.task, dict(self._options(key.task)))
             self._task = key.task
         self._last = self._ask("reset", world_seed(key), episode_of(key))
-        return self._last["observation"], {}
+        return self._observation(), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self._last = {"features": self._last.get("features", {}), **self._ask("step", action)}
         info = self._last["info"]
-        return self._last["observation"], float(info.get("success", False)), self._last["terminated"], False, info
+        return self._observation(), float(info.get("success", False)), self._last["terminated"], False, info
 
     def call(self, name: str, *arguments: Any) -> Any:
         """What a method of the world returns."""
@@ -74,6 +75,17 @@ class IsolatedEnv(gymnasium.Env[Any, Any]):
     def pid(self) -> int | None:
         """Of the child, where there is one."""
         return self._child.pid if self._child is not None else None
+
+    def _observation(self) -> dict[str, Any]:
+        """What the world sent; pictures that it left for later are fetched when somebody looks at them."""
+        observation: dict[str, Any] = self._last["observation"]
+        if "later" in self._last:
+            moment, cameras = self._last["later"]
+            drawn = observation["images"]
+            observation["images"] = LazyImages(
+                cameras, lambda name: drawn[name] if name in drawn else self._ask("draw", moment, name)["value"]
+            )
+        return observation
 
     def close(self) -> None:
         if self._child is not None:

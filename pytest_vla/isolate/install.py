@@ -204,7 +204,7 @@ def _run(command: list[str], name: str, say: Say) -> None:
         for line in process.stdout:
             kept = [*kept[1 - LAST_LINES :], line.rstrip()]
             if _NEWS.fullmatch(line.rstrip()):
-                say(f"  {monotonic() - start:4.0f} s  {line.strip()[:110]}")
+                say(f"  {monotonic() - start:4.0f} s  {line.strip().partition(' (from ')[0][:100]}")
     except BaseException:
         process.kill()
         raise

@@ -191,6 +191,8 @@ class Host:
         self.path = path
         self.module: Any = None
         self.world: Any = None
+        self.moment = 0
+        self.later: dict[str, Any] = {}
 
     def open(self, task: str, options: dict[str, Any]) -> None:
         """A world of that task, in place of the one before."""
@@ -206,11 +208,17 @@ class Host:
         observation = self.world.reset(seed, episode)
         features = getattr(self.world, "features", None)
         facts = features() if features is not None else {}
-        return {"observation": observation, "features": facts, **self._state()}
+        return {**self._seen(observation), "features": facts, **self._state()}
 
     def step(self, action: Any) -> dict[str, Any]:
         observation, terminated, info = self.world.step(action)
-        return {"observation": observation, "terminated": bool(terminated), "info": info, **self._state()}
+        return {**self._seen(observation), "terminated": bool(terminated), "info": info, **self._state()}
+
+    def draw(self, moment: int, camera: str) -> dict[str, Any]:
+        """A picture that was left for later, of this moment."""
+        if moment != self.moment:
+            raise RuntimeError(f"the picture of '{camera}' was not looked at before the next step: it is gone")
+        return {"value": self.later[camera]()}
 
     def call(self, name: str, arguments: list[Any]) -> dict[str, Any]:
         return {"value": getattr(self.world, name)(*arguments)}
@@ -219,6 +227,17 @@ class Host:
         world, self.world = self.world, None
         if world is not None and hasattr(world, "close"):
             world.close()
+
+    def _seen(self, observation: dict[str, Any]) -> dict[str, Any]:
+        """An observation; pictures that are functions are drawn when somebody looks at them."""
+        self.moment += 1
+        images = observation.get("images", {})
+        self.later = {camera: image for camera, image in images.items() if callable(image)}
+        if not self.later:
+            return {"observation": observation}
+        drawn = {camera: image for camera, image in images.items() if camera not in self.later}
+        later = [self.moment, list(images)]
+        return {"observation": {**observation, "images": drawn}, "later": later}
 
     def _state(self) -> dict[str, Any]:
         progress = getattr(self.world, "progress", None)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pytest_vla.isolate.suite import IsolatedSuite
 
-TASKS = ("steady", "crashes", "exits", "hangs", "raises", "eats", "prints", "never_opens")
+TASKS = ("steady", "crashes", "exits", "hangs", "raises", "eats", "prints", "never_opens", "draws")
 
 
 class PointsSuite(IsolatedSuite):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from points import declare, is_running
 
+from pytest_vla.episode import EpisodeError
 from pytest_vla.isolate.env import SEED_BITS, world_seed
 from pytest_vla.policies.builtin import NoopPolicy
 from pytest_vla.rollout import rollout
@@ -31,7 +32,7 @@ def begin(points, env, task="steady", index=1, perturbation=""):
 
 
 def test_it_keeps_the_contract_of_suites(points):
-    check_suite(points, tasks=["steady", "prints"])
+    check_suite(points, tasks=["steady", "prints", "draws"])
 
 
 def test_the_oracle_of_the_world_solves_it_and_its_facts_arrive(points, env):
@@ -55,6 +56,20 @@ def test_observations_are_exact_copies_that_stay_as_they_are(points, env):
     second = env.step(np.zeros(3, np.float32))[0]
     assert (second["images"]["camera0"][1:] == 1).all()
     assert (first["images"]["camera0"] == kept).all(), "a later step must not write into an earlier observation"
+
+
+def test_a_picture_that_is_a_function_is_drawn_when_it_is_looked_at(points, env):
+    first = begin(points, env, "draws")
+    assert list(first["images"]) == ["camera0", "camera1"]
+    assert env.call("how_often_drawn") == 0
+    assert first["images"]["camera1"].shape == (32, 32, 3)
+    assert first["images"]["camera1"].max() == 0
+    assert env.call("how_often_drawn") == 1
+    second = env.step(np.zeros(3, np.float32))[0]
+    assert (second["images"]["camera0"] == 1).all()
+    assert first["images"]["camera1"].max() == 0, "what was drawn stays"
+    with pytest.raises(EpisodeError, match="was not looked at before the next step"):
+        first["images"]["camera0"]
 
 
 def test_no_child_is_started_before_the_first_reset(points):

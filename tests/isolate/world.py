@@ -49,8 +49,20 @@ class World:
     def observe(self):
         image = np.full((self.size, self.size, 3), self.steps, np.uint8)
         image[0, 0] = (1, 2, 3)
-        pictures = {f"camera{number}": image[::-1] if number else image for number in range(self.cameras)}
+        if self.task == "draws":
+            image = self.drawn
+        pictures = {
+            f"camera{number}": image[::-1] if number and self.task != "draws" else image
+            for number in range(self.cameras)
+        }
         return {"images": pictures, "state": {"at": self.at.copy()}, "instruction": f"go to the middle: {self.task}"}
+
+    def drawn(self):
+        self.drawings = getattr(self, "drawings", 0) + 1
+        return np.full((self.size, self.size, 3), self.steps, np.uint8)
+
+    def how_often_drawn(self):
+        return getattr(self, "drawings", 0)
 
     def digest(self):
         return hashlib.sha1(self.at.tobytes()).hexdigest()

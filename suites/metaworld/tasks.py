@@ -1,0 +1,78 @@
+"""The tasks of MetaWorld in upstream's order, each with an instruction (upstream has none), and its splits."""
+
+from __future__ import annotations
+
+INSTRUCTIONS = {
+    "assembly-v3": "put the ring onto the peg",
+    "basketball-v3": "drop the basketball into the hoop",
+    "bin-picking-v3": "move the block from one bin into the other",
+    "box-close-v3": "put the lid on the box",
+    "button-press-topdown-v3": "press the button from above",
+    "button-press-topdown-wall-v3": "reach over the wall and press the button from above",
+    "button-press-v3": "press the button",
+    "button-press-wall-v3": "reach around the wall and press the button",
+    "coffee-button-v3": "press the button of the coffee machine",
+    "coffee-pull-v3": "pull the mug away from the coffee machine",
+    "coffee-push-v3": "push the mug under the coffee machine",
+    "dial-turn-v3": "turn the dial",
+    "disassemble-v3": "take the ring off the peg",
+    "door-close-v3": "close the door",
+    "door-lock-v3": "lock the door",
+    "door-open-v3": "open the door",
+    "door-unlock-v3": "unlock the door",
+    "hand-insert-v3": "reach into the hole",
+    "drawer-close-v3": "close the drawer",
+    "drawer-open-v3": "open the drawer",
+    "faucet-open-v3": "open the faucet",
+    "faucet-close-v3": "close the faucet",
+    "hammer-v3": "hit the nail with the hammer",
+    "handle-press-side-v3": "press the handle down from the side",
+    "handle-press-v3": "press the handle down",
+    "handle-pull-side-v3": "pull the handle up from the side",
+    "handle-pull-v3": "pull the handle up",
+    "lever-pull-v3": "pull the lever up",
+    "pick-place-wall-v3": "lift the puck over the wall to the goal",
+    "pick-out-of-hole-v3": "take the puck out of the hole",
+    "pick-place-v3": "lift the puck to the goal",
+    "plate-slide-v3": "slide the plate into the cabinet",
+    "plate-slide-side-v3": "slide the plate sideways into the cabinet",
+    "plate-slide-back-v3": "slide the plate out of the cabinet",
+    "plate-slide-back-side-v3": "slide the plate sideways out of the cabinet",
+    "peg-insert-side-v3": "push the peg into the hole in the side",
+    "peg-unplug-side-v3": "pull the peg out of the side",
+    "soccer-v3": "kick the ball into the goal",
+    "stick-push-v3": "push the container with the stick",
+    "stick-pull-v3": "pull the container with the stick",
+    "push-v3": "push the puck to the goal",
+    "push-wall-v3": "push the puck around the wall to the goal",
+    "push-back-v3": "pull the block back to the goal",
+    "reach-v3": "reach the goal",
+    "reach-wall-v3": "reach the goal behind the wall",
+    "shelf-place-v3": "put the block on the shelf",
+    "sweep-into-v3": "sweep the block into the hole",
+    "sweep-v3": "sweep the block off the table",
+    "window-open-v3": "slide the window open",
+    "window-close-v3": "slide the window shut",
+}
+
+MT10 = (
+    "reach-v3",
+    "push-v3",
+    "pick-place-v3",
+    "door-open-v3",
+    "drawer-open-v3",
+    "drawer-close-v3",
+    "button-press-topdown-v3",
+    "peg-insert-side-v3",
+    "window-open-v3",
+    "window-close-v3",
+)
+ML45_TEST = ("bin-picking-v3", "box-close-v3", "hand-insert-v3", "door-lock-v3", "door-unlock-v3")
+
+#: The splits as partitions. A policy for ML45 must not have seen the tasks of `ml45_test`, nor does it see the goal.
+PARTITIONS = {
+    "mt50": tuple(INSTRUCTIONS),
+    "mt10": MT10,
+    "ml45_train": tuple(task for task in INSTRUCTIONS if task not in ML45_TEST),
+    "ml45_test": ML45_TEST,
+}

@@ -1,0 +1,105 @@
+"""A package of somebody else brings a suite and its environment by entry points; whole runs of it."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from points import declare, pretend_installed
+
+from pytest_vla.isolate.environment import read_declaration
+
+HERE = Path(__file__).parent
+TEST = """
+import pytest_vla as vla
+
+@vla.benchmark("points")
+def test_points(policy, env, episode):
+    assert vla.rollout(policy, env, episode)
+"""
+
+
+@pytest.fixture
+def somebody(numpy_stays, pytester, monkeypatch):
+    """The installed package `somebody` with the suite `points`; its environment is not installed yet."""
+    site = pytester.path / "site"
+    package = declare(site / "somebody")
+    shutil.copy(HERE / "world.py", package)
+    source = (HERE / "points.py").read_text()
+    (package / "__init__.py").write_text(
+        source.replace(
+            'name = "points"\n', 'name = "points"\n    test_file = Path(__file__).parent / "test_points.py"\n'
+        )
+    )
+    (package / "test_points.py").write_text(TEST)
+    metadata = site / "somebody-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: somebody\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(
+        "[pytest_vla.environments]\npoints = somebody\n[pytest_vla.suites]\npoints = somebody:PointsSuite\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("PYTEST_VLA_ENVS", str(pytester.path / "envs"))
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
+    return package
+
+
+def install(package: Path, pytester: pytest.Pytester) -> None:
+    pretend_installed(pytester.path / "envs", "points", read_declaration("points", package).fingerprint)
+
+
+def test_without_its_environment_every_episode_is_a_skip_with_the_command(somebody, pytester):
+    result = pytester.runpytest_subprocess("--vla-suite=points", "--vla-policy=oracle", "--vla-episodes=1", "-rs")
+    result.stdout.fnmatch_lines(["*suite 'points' needs the environment 'points': pytest-vla install points*"])
+    result.assert_outcomes(skipped=9)
+
+
+@pytest.mark.slow
+def test_lost_children_cost_their_episodes_and_nothing_else(somebody, pytester, read_episodes):
+    install(somebody, pytester)
+    arguments = [
+        "--vla-suite=points",
+        "--vla-policy=noop",
+        "--vla-episodes=2",
+        "--vla-timeout=10",
+        "--vla-env-memory=1.5",
+    ]
+    pytester.runpytest_subprocess(*arguments, "-n2", "--vla-run-dir=run")
+    episodes = read_episodes(pytester.path / "run")
+    lost = {name: record["reason"] for name, record in episodes.items() if record["outcome"] == "error"}
+    assert lost == {
+        "points/crashes-plain-00": "env_error",
+        "points/exits-plain-00": "env_error",
+        "points/raises-plain-00": "env_error",
+        "points/eats-plain-00": "env_error",
+        "points/hangs-plain-00": "timeout",
+        "points/never_opens-plain-00": "env_error",
+        "points/never_opens-plain-01": "env_error",
+    }
+    assert len(episodes) == 18
+    again = pytester.runpytest_subprocess(*arguments, "--vla-run-dir=again", "-p", "no:randomly")
+    assert again.ret == 1
+    alone = read_episodes(pytester.path / "again")
+    assert {name: record["digest"] for name, record in alone.items() if name not in lost} == {
+        name: record["digest"] for name, record in episodes.items() if name not in lost
+    }
+
+
+@pytest.mark.slow
+def test_data_folders_and_limits_are_in_the_run_file(somebody, pytester):
+    install(somebody, pytester)
+    arguments = ["--vla-suite=points", "--vla-task=steady", "--vla-policy=oracle", "--vla-episodes=1"]
+    given = ["--vla-data=points=here", "--vla-data=other=there", "--vla-env-memory=3"]
+    result = pytester.runpytest_subprocess(*arguments, *given, "--vla-run-dir=run")
+    assert result.ret == 0
+    line = json.loads((pytester.path / "run" / "run.jsonl").read_text().splitlines()[0])
+    assert line["options"]["data"] == ["points=here", "other=there"]
+    assert line["options"]["env_memory"] == 3
+    assert pytester.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", "points/steady-plain-00").ret == 0
+
+
+def test_collecting_starts_no_child_and_needs_no_environment(somebody, pytester):
+    result = pytester.runpytest_subprocess("--vla-suite=points", "--vla-policy=oracle", "--collect-only", "-q")
+    assert result.ret == 0
+    assert not (pytester.path / "envs").exists()

@@ -1,0 +1,12 @@
+"""Whether a suite's environment is there, asked when a test file is imported."""
+
+import pytest
+
+from pytest_vla.suite import get_suite
+
+
+def need(name: str) -> None:
+    """Skip the whole file, once, with the command that changes it."""
+    missing = get_suite(name).missing()
+    if missing is not None:
+        pytest.skip(f"suite '{name}' needs {missing.module}: {missing.install}", allow_module_level=True)
