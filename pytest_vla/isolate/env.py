@@ -28,8 +28,10 @@ class IsolatedEnv(gymnasium.Env[Any, Any]):
         options: Callable[[str], Mapping[str, Any]],
         action_space: gymnasium.Space[Any],
         observation_space: gymnasium.Space[Any] | None = None,
+        describe: Callable[[EpisodeKey], Mapping[str, Any]] | None = None,
     ) -> None:
-        """`launch` says how to start the child; `options` what the world of a task is made with."""
+        """`launch` says how to start the child, `options` what a task's world gets, `describe` what an episode is."""
+        self._describe = describe or episode_of
         self.action_space = action_space
         self.observation_space = observation_space or gymnasium.spaces.Dict({})
         self._launch, self._options = launch, options
@@ -47,7 +49,7 @@ class IsolatedEnv(gymnasium.Env[Any, Any]):
             self._task = None
             self._ask("open", key.task, dict(self._options(key.task)))
             self._task = key.task
-        self._last = self._ask("reset", world_seed(key), episode_of(key))
+        self._last = self._ask("reset", world_seed(key), dict(self._describe(key)))
         return self._observation(), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:

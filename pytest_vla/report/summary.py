@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LOG_WIDTH = 160
 NAMED_OBJECTIONS = 5
+MARK = "*"  # at a suite whose results are not comparable with published ones; a line below says why
 TABLE_HEADER = ("suite/task", "partition", "success", "95% CI", "n", "errors")
 
 Row = tuple[str, ...]
@@ -65,6 +66,7 @@ def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDT
         if reasons:
             lines.append(f"{title}: " + ", ".join(f"{count} {reason}" for reason, count in reasons.items()))
     lines += [*objection_lines(run), *_not_needed(run), *_incomplete(run), *_unverified(run), *_leaked(run)]
+    lines += incomparable_lines(run)
     run_file = shown_path(run.path)
     lines += [f"run file: {run_file}", *_first_unsolved(table, run_file)]
     return [line.rstrip() for line in lines]
@@ -72,14 +74,18 @@ def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDT
 
 def summary_rows(table: Table) -> list[Row]:
     """One row of the table per cell, in the order of the suites."""
-    tallies = ordered(table.tallies())
-    return [(f"{cell.suite}/{cell.task}", _level(cell), *tally.texts()) for cell, tally in tallies.items()]
+    tallies, marked = ordered(table.tallies()), table.incomparable()
+    return [
+        (f"{cell.suite}{MARK * (cell.suite in marked)}/{cell.task}", _level(cell), *tally.texts())
+        for cell, tally in tallies.items()
+    ]
 
 
 def partition_rows(table: Table) -> list[Row]:
     """One row per suite and partition, pooled over its tasks."""
     pooled = sum_by(ordered(table.tallies()), lambda cell: (cell.suite, _level(cell)))
-    return [(suite, level, *tally.texts()) for (suite, level), tally in pooled.items()]
+    marked = table.incomparable()
+    return [(f"{suite}{MARK * (suite in marked)}", level, *tally.texts()) for (suite, level), tally in pooled.items()]
 
 
 def _level(cell: Cell) -> str:
@@ -132,6 +138,12 @@ def _unverified(run: Run) -> list[str]:
 
 def _leaked(run: Run) -> list[str]:
     return [f"leaked: the policy was trained on {', '.join(run.leaked)}, where it counts as unseen"] * bool(run.leaked)
+
+
+def incomparable_lines(run: Run) -> list[str]:
+    """Where rates look like those of a published benchmark and are not."""
+    found = run.table.incomparable()
+    return [f"{MARK} not comparable: {suite}: {remark}" for suite, remarks in found.items() for remark in remarks]
 
 
 def _first_unsolved(table: Table, run_file: str) -> list[str]:

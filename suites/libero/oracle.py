@@ -239,7 +239,12 @@ class Relief:
             model.geom_group[:], model.geom_rgba[:] = groups, colours
 
     def _cast(self, model: Any, data: Any, own: set[int]) -> None:
-        only, hit, down, top = np.array([1, 0, 0, 0, 0, 0], np.uint8), np.zeros(1, np.int32), np.array([0, 0, -1.0]), 2.0
+        only, hit, down, top = (
+            np.array([1, 0, 0, 0, 0, 0], np.uint8),
+            np.zeros(1, np.int32),
+            np.array([0, 0, -1.0]),
+            2.0,
+        )
         for index in np.ndindex(self.x.shape):
             start = np.array([self.x[index], self.y[index], top])
             distance = mujoco.mj_ray(model, data, start, down, only, 1, -1, hit)

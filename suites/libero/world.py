@@ -7,6 +7,7 @@ takes them; pictures are drawn when somebody asks for them, from a copy of that 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import io
 import os
 import pickle
@@ -14,13 +15,14 @@ import sys
 import tempfile
 import zipfile
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent))
-import edits as scene_edits  # noqa: E402
+sys.path.append(str(Path(__file__).parent))
+edits, oracle = (importlib.import_module(name) for name in ("edits", "oracle"))  # beside this file, which is no package
 
 CAMERAS = {"agentview": "agentview", "wrist": "robot0_eye_in_hand"}
 IMAGE_PX = 256
@@ -35,15 +37,23 @@ class World:
     Args:
         task: the name of its bddl file, without the ending.
         partition: the folder of that file, such as `libero_goal`.
+        instruction: what a policy is told.
         assets: the folder with meshes, textures and scenes, which the package does not bring along.
         image_px: height and width of a picture.
         multisampling: samples a pixel; None leaves it as the original has it.
     """
 
     def __init__(
-        self, task: str, *, partition: str, assets: str, image_px: int = IMAGE_PX, multisampling: int | None = None
+        self,
+        task: str,
+        *,
+        partition: str,
+        assets: str,
+        instruction: str,
+        image_px: int = IMAGE_PX,
+        multisampling: int | None = None,
     ) -> None:
-        self.image_px = image_px
+        self.image_px, self.told = image_px, instruction
         libero = _import_libero(assets)
         folder = Path(libero.__file__).parent
         self.init_states = load_init_states(folder / "init_files" / partition / f"{task}.pruned_init")
@@ -53,13 +63,12 @@ class World:
         self.env = OffScreenRenderEnv(
             bddl_file_name=str(self.bddl), camera_heights=image_px, camera_widths=image_px, hard_reset=False
         )
-        self.instruction = self.env.language_instruction
         self.inner = self.env.env  # robosuite's environment
         self.sim = self.inner.sim
         self.goals = self.inner.parsed_problem["goal_state"]
         self._moment = _Moment(self.sim, multisampling)
         self._watch_cameras()
-        self._neutral = scene_edits.Neutral(self.sim)
+        self._neutral = edits.Neutral(self.sim)
         self._oracle: Any = None
 
     # --- the contract ------------------------------------------------------------------------------------------------
@@ -70,7 +79,7 @@ class World:
         The original draws where fixtures stand from numpy's global generator, so what came before would count.
         Init states say nothing of them, hence the seed.
         """
-        self._neutral.restore()
+        self._neutral.restore(self._moment.context)
         np.random.seed(seed % 2**SEED_BITS)
         self._oracle = None
         self.inner.done = False
@@ -79,9 +88,10 @@ class World:
         self.env.reset()
         index = episode["index"] % len(self.init_states)
         changes = episode.get("edits") or {}
-        state = scene_edits.moved(self.inner, self.init_states[index], changes)
+        self.instruction = str(changes.get("instruction", self.told))
+        state = edits.moved(self.inner, self.init_states[index], changes)
         self._seen = self.env.set_init_state(state)
-        scene_edits.apply(self.inner, changes, self._moment.context)
+        edits.apply(self._neutral, changes, self._moment.context)
         for _ in range(WAIT_STEPS):
             self._seen, _, _, _ = self.env.step(np.array(WAIT_ACTION))
         return self._observation()
@@ -109,8 +119,6 @@ class World:
     def oracle(self) -> Any:
         """The next action of an expert that knows where everything is."""
         if self._oracle is None:
-            import oracle
-
             self._oracle = oracle.Oracle(self.inner)
         return self._oracle.act().astype(np.float32)
 
@@ -127,6 +135,7 @@ class World:
         seen = self._seen
         parts = (seen["robot0_eef_pos"], axis_angle(seen["robot0_eef_quat"]), seen["robot0_gripper_qpos"])
         return {
+            "images": {camera: partial(self.picture, camera) for camera in CAMERAS},
             "state": {"robot": np.concatenate(parts).astype(np.float32)},
             "instruction": self.instruction,
         }
@@ -135,19 +144,19 @@ class World:
         """Keep the moment at which the original would draw its pictures, and draw none of them."""
         from robosuite.utils.observables import sensor
 
-        @sensor(modality="image")
         def take(cache: Any) -> Any:
             self._moment.take()
             return np.zeros(1)
 
-        @sensor(modality="image")
         def nothing(cache: Any) -> Any:
             return np.zeros(1)
 
+        as_image = sensor(modality="image")
+
         first, *others = CAMERAS.values()
-        self.inner.modify_observable(f"{first}_image", "sensor", take)
+        self.inner.modify_observable(f"{first}_image", "sensor", as_image(take))
         for camera in others:
-            self.inner.modify_observable(f"{camera}_image", "sensor", nothing)
+            self.inner.modify_observable(f"{camera}_image", "sensor", as_image(nothing))
 
 
 class _Moment:
@@ -225,7 +234,19 @@ def _import_libero(assets: str) -> Any:
             (Path(folder) / "config.yaml").write_text("{}\n")
             os.environ["LIBERO_CONFIG_PATH"] = folder
             with redirect_stdout(sys.stderr):
-                import libero.libero
-    package = sys.modules["libero.libero"]
+                importlib.import_module("libero.libero")
+    package: Any = sys.modules["libero.libero"]
     package._assets_path_cache = assets
+    _replace_absent_styles(Path(assets) / "textures")
     return package
+
+
+def _replace_absent_styles(folder: Path) -> None:
+    """A floor or a wall whose texture is not among the assets gets one that is: the assets' check says so."""
+    from libero.libero.envs.arenas.style import STYLE_MAPPING
+
+    for styles in STYLE_MAPPING.values():
+        there = [name for name in styles.values() if (folder / name).is_file()]
+        for style, name in styles.items():
+            if name not in there and there:
+                styles[style] = there[0]
