@@ -180,7 +180,7 @@ def _environment_note(suite: Suite) -> str:
     from pytest_vla.isolate.install import size_text
     from pytest_vla.isolate.suite import IsolatedSuite
 
-    if not isinstance(suite, IsolatedSuite):
+    if not isinstance(suite, IsolatedSuite) or suite.declared is None:
         return ""
     receipt = installed(suite.declared.name)
     if receipt is None:

@@ -18,7 +18,7 @@ from pytest_vla.hunt.mark import MARK as HUNT_MARK
 from pytest_vla.options import RobustnessOptions, RunOptions, Settings
 from pytest_vla.run import KeySet, Plan
 from pytest_vla.suggest import unknown
-from pytest_vla.suite import Suite, SuiteError, get_suite, get_suites, shipped_test_modules, suite_names
+from pytest_vla.suite import Suite, SuiteError, family_of, get_suite, get_suites, shipped_test_modules, suite_names
 
 DEFAULT_EPISODES = 10
 
@@ -40,6 +40,19 @@ def wrong_name(options: RunOptions, known: Sequence[str], suites: Sequence[Suite
             if name not in existing:
                 return f"--vla-{kind}: {unknown(kind, name, list(dict.fromkeys(existing)), where)}"
     return None
+
+
+def name_members(options: RunOptions) -> None:
+    """Make the suites known that are named by what they are made from, `FAMILY:...`; one of a family in a run."""
+    named = [name for name in options.suite if family_of(name)]
+    families = [family_of(name) for name in named]
+    if len(set(families)) < len(families):
+        raise pytest.UsageError(f"--vla-suite: one suite of a family in a run, got {', '.join(named)}")
+    for name in named:
+        try:
+            get_suite(name).cells()
+        except SuiteError as error:
+            raise pytest.UsageError(f"--vla-suite: {error}") from None
 
 
 def check_before_collection(options: RunOptions, own_files: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import pytest
 
-from pytest_vla.command_line import read_value
+from pytest_vla.command_line import SEVERAL, read_value
 from pytest_vla.options import OPTIONS, Option
 
 Purpose = Literal["look at a run", "judge it", "bring a policy", "bring a suite"]
@@ -87,6 +87,6 @@ class _Read(argparse.Action):
         typed = True if self.option.kind == "flag" else values
         value = read_value(self.option, typed, option_string or self.option.flag)
         before = getattr(namespace, self.dest)
-        if self.option.kind in ("names", "folders") and before is not self.default:
+        if self.option.kind in SEVERAL and before is not self.default:
             value = tuple(dict.fromkeys((*before, *value)))
         setattr(namespace, self.dest, value)

@@ -12,8 +12,10 @@ import pytest
 
 from pytest_vla.options import GROUPS, OPTIONS, RENAMED, Kind, Option, Settings, renamed
 from pytest_vla.suggest import unknown
+from pytest_vla.suite import canonical
 
 TABLE = "tool.pytest_vla"
+SEVERAL: tuple[Kind, ...] = ("names", "suites", "folders")  # may be typed more than once
 GATE = "gate"  # a flag on the command line, a table of its own in pyproject.toml
 
 
@@ -61,7 +63,7 @@ def _arguments(option: Option) -> dict[str, Any]:
     how: dict[str, Any] = {"dest": _dest(option.key), "default": None, "help": option.help + shown}
     if option.kind == "flag":
         return {**how, "action": "store_true"}
-    return {**how, "action": "append" if option.kind in ("names", "folders") else "store", "metavar": option.metavar}
+    return {**how, "action": "append" if option.kind in SEVERAL else "store", "metavar": option.metavar}
 
 
 def _dest(key: str) -> str:
@@ -109,6 +111,10 @@ def _names(value: Any) -> tuple[str, ...]:
     if not all(names):
         raise ValueError
     return tuple(dict.fromkeys(names))
+
+
+def _suites(value: Any) -> tuple[str, ...]:
+    return tuple(map(canonical, _names(value)))
 
 
 def _folders(value: Any) -> tuple[str, ...]:
@@ -175,6 +181,7 @@ KINDS: dict[Kind, Reader] = {
     "flag": Reader(_flag, "true or false"),
     "batch": Reader(_batch, "a whole number, 1 or more, or auto"),
     "ensemble": Reader(_ensemble, "newest, mean or exponential"),
+    "suites": Reader(_suites, "names separated by commas"),
     "folders": Reader(_folders, "[SUITE=]DIR"),
     "gigabytes": Reader(_seconds, "a number of gigabytes, 0 or more"),
     "video": Reader(_video, "unsolved, all, none or a whole number"),

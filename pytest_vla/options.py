@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 from pytest_vla.policies.kinds import choices
 
-Kind = Literal["text", "names", "count", "seconds", "flag", "batch", "ensemble", "video", "folders", "gigabytes"]
+Kind = Literal[
+    "text", "names", "count", "seconds", "flag", "batch", "ensemble", "video", "folders", "gigabytes", "suites"
+]
 
 # Options that had another name, refused with the new one. Run files that have the old one are read all the same.
 RENAMED = {"budget": "max-episodes", "actions": "keep-actions"}
@@ -38,7 +40,7 @@ class RunOptions:
     """Which episodes, where their results go, and when it is too much."""
 
     suite: tuple[str, ...] = field(
-        default=(), metadata=option("names", "NAMES", "Suites to run, separated by commas (default: all)")
+        default=(), metadata=option("suites", "NAMES", "Suites to run, separated by commas (default: all)")
     )
     task: tuple[str, ...] = field(
         default=(), metadata=option("names", "NAMES", "Tasks to run, separated by commas (default: all)")

@@ -19,6 +19,7 @@ from pytest_vla.collection import (
     episode_of,
     functions_of,
     key_of_item,
+    name_members,
     parametrize,
     plan_of,
     use_files,
@@ -87,6 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
         planned_perturbations(settings.robustness)  # what cannot be read is said at once
     if config.option.help or not (settings.inference.policy or settings.run.suite):
         return
+    name_members(settings.run)
     typed = config.args_source is pytest.Config.ArgsSource.ARGS
     files = config.args if typed else default_files(config, settings.run)
     if not is_worker(config):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pytest_vla.policies import Policy
 
 ENTRY_POINT_GROUP = "pytest_vla.suites"
+FAMILY_GROUP = "pytest_vla.suite_families"
 
 
 class SuiteError(Exception):
@@ -205,16 +206,37 @@ def register(suite: Suite) -> Suite:
 
 def get_suite(name: str) -> Suite:
     """The suite of that name: the user's own first, then shipped ones, then those of installed packages."""
+    name = canonical(name)
     if name in _registered:
         return _registered[name]
-    finders = _discover()
-    if name not in finders:
-        raise SuiteError(unknown("suite", name, suite_names()))
+    family = family_of(name)
+    finders = _families() if family else _discover()
+    if (family or name) not in finders:
+        raise SuiteError(unknown("suite", name, [*suite_names(), *(f"{each}:..." for each in _families())]))
     try:
-        suite: Suite = finders[name].load()()
+        suite: Suite = finders[family].load()(name) if family else finders[name].load()()
+    except SuiteError:
+        raise
     except Exception as error:
         raise SuiteError(f"suite '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
     return register(suite)
+
+
+def canonical(name: str) -> str:
+    """A suite's name as keys and run files have it: the slashes of a path are escaped, since SUITE/TASK has one too."""
+    return name.replace("/", "%2F") if ":" in name else name
+
+
+def family_of(name: str) -> str:
+    """The family of a suite that is named by what it is made from, as `FAMILY:...` or `FAMILY+ENVIRONMENT:...`."""
+    family, colon, _ = name.partition(":")
+    family = family.partition("+")[0]
+    return family if colon or family in _families() else ""
+
+
+def members(family: str) -> list[str]:
+    """The suites of a family that were named in this run."""
+    return [name for name in _registered if ":" in name and family_of(name) == family]
 
 
 def get_suites(names: Iterable[str] = ()) -> list[Suite]:
@@ -247,14 +269,31 @@ class _Shipped:
 
 
 @cache
+def _families() -> dict[str, Any]:
+    """What makes suites from a text: a folder of ours with a `family.py`, or an entry point; called with the name."""
+    found: dict[str, Any] = {point.name: point for point in entry_points(group=FAMILY_GROUP)}
+    return found | {folder.name: _Shipped(f"{folder.name}.family") for folder in _folders() if _makes_suites(folder)}
+
+
+def _makes_suites(folder: Path) -> bool:
+    return (folder / "family.py").is_file()
+
+
+def _folders() -> list[Path]:
+    package = importlib.util.find_spec("pytest_vla.suites")
+    locations = (package.submodule_search_locations or ()) if package else ()
+    return [
+        folder
+        for location in locations
+        for folder in sorted(Path(location).iterdir())
+        if (folder / "__init__.py").is_file()
+    ]
+
+
+@cache
 def _discover() -> dict[str, Any]:
     found: dict[str, Any] = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
-    package = importlib.util.find_spec("pytest_vla.suites")
-    for location in (package.submodule_search_locations or ()) if package else ():
-        for folder in sorted(Path(location).iterdir()):
-            if (folder / "__init__.py").is_file():
-                found[folder.name] = _Shipped(folder.name)
-    return found
+    return found | {folder.name: _Shipped(folder.name) for folder in _folders() if not _makes_suites(folder)}
 
 
 @cache

@@ -16,7 +16,7 @@ from pytest_vla.policies import Policy
 from pytest_vla.policies.actions import check_action
 from pytest_vla.policies.builtin import NoopPolicy, RandomPolicy
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import Suite, SuiteError, register
+from pytest_vla.suite import Suite, SuiteError, family_of, register
 
 _NAME = re.compile(r"[^\s\[\]/:]+")
 
@@ -45,7 +45,8 @@ def _check_names(suite: Suite) -> None:
     cells = list(suite.cells())
     assert cells, f"suite '{suite.name}' lists no cells"
     assert len(set(cells)) == len(cells), f"suite '{suite.name}' lists a (task, partition) twice"
-    for name in (suite.name, *suite.tasks(), *suite.partitions()):
+    own = suite.name.replace(":", "") if family_of(suite.name) else suite.name  # of a family: FAMILY:WHAT
+    for name in (own, *suite.tasks(), *suite.partitions()):
         assert _NAME.fullmatch(name), f"{name!r} cannot be part of a node id: no spaces, brackets, slashes or colons"
     unknown = set(suite.default_partitions()) - set(suite.partitions())
     assert not unknown, f"default_partitions() names {sorted(unknown)}, which no cell has"

@@ -196,7 +196,9 @@ def _against(new: _ByCell, old: _ByCell, cells: Sequence[Cell], scope: Scope) ->
     indices = {cell: old.table.index[old.rows[cell]].tolist() for cell in cells}
     shared, total = planned_share(cells, scope, indices) or (present, len(mine))
     reason = ""
-    if why[Why.MADE_WITH]:
+    if why[Why.UNSEEDED]:
+        reason = "the suite takes no seed: no two episodes are the same"
+    elif why[Why.MADE_WITH]:
         reason = "the baseline was made with another renderer"
     elif why[Why.SCENE]:
         reason = f"{why[Why.SCENE]} of {present} scenes differ from the baseline's"

@@ -109,7 +109,7 @@ class _Watched:
     def _same_scene(self, record: Record) -> bool:
         assert self.partners is not None
         row = self.partners.row(record)
-        return row is None or self.partners.why(record, row) not in (Why.MADE_WITH, Why.SCENE)
+        return row is None or self.partners.why(record, row) not in (Why.UNSEEDED, Why.MADE_WITH, Why.SCENE)
 
     def _paired_step(self, record: Record, code: int) -> Step | None:
         assert self.partners is not None

@@ -33,6 +33,7 @@ class IsolatedSuite(Suite):
     """
 
     environment: str
+    """Its name; an empty one is this very interpreter, in a process of its own all the same."""
     has_oracle: bool = False
     data: Sequence[str] = ()
     """Files or folders that must be in the folder given by --vla-data."""
@@ -59,8 +60,9 @@ class IsolatedSuite(Suite):
         return Path(str(module.__file__)).parent / "world.py"
 
     @cached_property
-    def declared(self) -> Environment:
-        return environment(self.environment)
+    def declared(self) -> Environment | None:
+        """What is declared of its environment; None where it has none of its own."""
+        return environment(self.environment) if self.environment else None
 
     def env_group(self, task: str) -> str:
         """One child process a worker: the world in it is replaced when the task changes."""
@@ -77,6 +79,9 @@ class IsolatedSuite(Suite):
         from pytest_vla.isolate.process import Launch
         from pytest_vla.isolate.rendering import VARIABLE, renderer_of
 
+        memory = provided().memory_gb
+        if self.declared is None:
+            return Launch(Path(sys.executable), self.world, memory_gb=memory)
         if installed(self.declared.name) is None:
             raise SuiteError(f"suite '{self.name}' needs its environment: {self.declared.command}")
         variables = dict(self.declared.variables)
@@ -86,7 +91,7 @@ class IsolatedSuite(Suite):
             python=python_of(self.declared.folder),
             world=self.world,
             variables=clean_variables(variables),
-            memory_gb=provided().memory_gb,
+            memory_gb=memory,
         )
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
@@ -117,6 +122,8 @@ class IsolatedSuite(Suite):
     def _made_with(self) -> Mapping[str, str]:
         from pytest_vla.isolate.rendering import renderer_of
 
+        if self.declared is None:
+            return {}
         receipt = installed(self.declared.name)
         made = {"environment": f"{self.declared.name}-{receipt.digest}" if receipt else ""}
         return {**made, "renderer": f"mujoco-{renderer_of(self.declared)}"} if self.declared.renders else made
@@ -126,7 +133,7 @@ class IsolatedSuite(Suite):
         return super().missing() or self._missing_environment() or self._missing_data()
 
     def _missing_environment(self) -> Requirement | None:
-        if self.__dict__.get("_is_installed"):
+        if self.declared is None or self.__dict__.get("_is_installed"):
             return None
         receipt = installed(self.declared.name)
         if receipt is None:

@@ -9,6 +9,7 @@ from pytest_vla.episode import Cell
 from pytest_vla.options import shown_path
 from pytest_vla.report.order import ordered, suite_order
 from pytest_vla.run import Run, Table, replay_command, sum_by
+from pytest_vla.run.pair import UNSEEDED
 from pytest_vla.run.table import UNSOLVED
 
 if TYPE_CHECKING:
@@ -65,8 +66,15 @@ def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDT
         reasons = table.reason_counts(outcome)
         if reasons:
             lines.append(f"{title}: " + ", ".join(f"{count} {reason}" for reason, count in reasons.items()))
-    lines += [*objection_lines(run), *_not_needed(run), *_incomplete(run), *_unverified(run), *_leaked(run)]
-    lines += incomparable_lines(run)
+    lines += [
+        *objection_lines(run),
+        *_not_needed(run),
+        *_incomplete(run),
+        *_unverified(run),
+        *_leaked(run),
+        *_unseeded(run),
+        *incomparable_lines(run),
+    ]
     run_file = shown_path(run.path)
     lines += [f"run file: {run_file}", *_first_unsolved(table, run_file)]
     return [line.rstrip() for line in lines]
@@ -144,6 +152,15 @@ def incomparable_lines(run: Run) -> list[str]:
     """Where rates look like those of a published benchmark and are not."""
     found = run.table.incomparable()
     return [f"{MARK} not comparable: {suite}: {remark}" for suite, remarks in found.items() for remark in remarks]
+
+
+def _unseeded(run: Run) -> list[str]:
+    """Suites whose scenes nobody can choose: their rates stand alone."""
+    table = run.once
+    seedless = [number for number, source in enumerate(table.sources) if UNSEEDED in source.made_with]
+    rows = [row for row in range(len(table)) if table.source[row] in seedless] if seedless else []
+    suites = sorted({table.key(row).suite for row in rows})
+    return [f"{suite} takes no seed: its episodes are other ones in every run, and never pair" for suite in suites]
 
 
 def _first_unsolved(table: Table, run_file: str) -> list[str]:

@@ -23,11 +23,12 @@ class Why(StrEnum):
     ONLY_OLD = "only in the old run"
     ERROR = "an error on one side"
     VERSION = "another version of the suite"
+    UNSEEDED = "a suite that takes no seed"
     MADE_WITH = "made with another renderer or simulator"
     SCENE = "another scene"
 
 
-_SHARED = (Why.ERROR, Why.VERSION, Why.MADE_WITH, Why.SCENE)
+_SHARED = (Why.ERROR, Why.VERSION, Why.UNSEEDED, Why.MADE_WITH, Why.SCENE)
 _CODES = {why: code for code, why in enumerate(Why, start=1)}
 
 
@@ -132,6 +133,8 @@ class Partners:
         if source.version != record.key.version:
             return Why.VERSION
         made_with = made_with_of(result)
+        if UNSEEDED in (*made_with, *source.made_with):
+            return Why.UNSEEDED
         if made_with != source.made_with and UNSTATED not in (made_with, source.made_with):
             return Why.MADE_WITH
         letter, scene = place_of(scene_letter(result.initial_digest)), bits(result.initial_digest)
@@ -166,10 +169,15 @@ def _codes(new: Table, old: Table, mine: Any, theirs: Any, scenes: bool) -> NDAr
     unstated = np.array([source.made_with == UNSTATED for source in sources])
     stated = ~(unstated[new_source] | unstated[old_source])
     codes[(made[new_source] != made[old_source]) & stated] = _CODES[Why.MADE_WITH]
+    unseeded = np.array([UNSEEDED in source.made_with for source in sources])
+    codes[unseeded[new_source] | unseeded[old_source]] = _CODES[Why.UNSEEDED]
     codes[versions[new_source] != versions[old_source]] = _CODES[Why.VERSION]
     codes[(new.outcome[mine] == ERROR) | (old.outcome[theirs] == ERROR)] = _CODES[Why.ERROR]
     return codes
 
+
+#: what a suite says in its provenance that cannot be told which scene to make
+UNSEEDED = ("seed", "none")
 
 #: what a snapshot's table says of the renderer: nothing
 UNSTATED = (("unstated", ""),)

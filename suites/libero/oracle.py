@@ -8,7 +8,7 @@ new thing needs no entry of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ SPAN_M = 0.13  # of a map, to each side
 YAWS_DEG = tuple(range(-90, 90, 15))
 CLOSING_STEPS, OPENING_STEPS = 14, 8
 ROUNDS = 6
+PATIENCE = 10  # steps without coming nearer
+LEAN_RAD = 0.6  # of a hand that pushes a drawer in, away from the handles above
 
 
 @dataclass(frozen=True)
@@ -147,18 +149,101 @@ class Oracle:
     # --- drawers, doors and knobs ------------------------------------------------------------------------------------
 
     def _slide(self, name: str, *, opened: bool) -> Actions:
-        yield from ()
+        """Pull a drawer by its handle, or push it in."""
+        joint = self._joint_of(name)
+        if self.model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_SLIDE:
+            return
+        low, high = self.model.jnt_range[joint]
+        out = self.data.xaxis[joint] * (-1.0 if abs(low) > abs(high) else 1.0)
+        handle, top = self._handle(joint, out)
+        across = np.array([-out[1], out[0], 0.0])
+        yaw = wrapped(math.atan2(-out[0], out[1]))
+        if opened:
+            yield from self._pull(handle, top, out, yaw, name)
+            return
+        turned = about(across, LEAN_RAD) @ rotation(wrapped(yaw + math.pi / 2))
+        before = handle + 0.05 * out
+        yield from self._grip(CLOSED, 4)
+        yield from self._rise(handle[2] + 0.25)
+        yield from self._go([*before[:2], max(self.position[2], handle[2] + 0.2)], turned, tolerance=0.02)
+        yield from self._go(before, turned, tolerance=0.015)
+        yield from self._go(
+            before - 0.27 * out, turned, tolerance=0.01, steps=50, until=lambda: self.holds(["close", name])
+        )
+        yield from self._go(self.position + 0.05 * out + [0, 0, 0.03], turned, tolerance=0.02)
+        yield from self._grip(OPEN, 4)
+
+    def _pull(self, handle: Array, top: float, out: Array, yaw: float, name: str) -> Actions:
+        turned = rotation(yaw)
+        grip = np.array([*handle[:2], max(handle[2], top - PALM_M + 0.006)])
+        yield from self._rise(grip[2] + 0.12)
+        yield from self._go(grip + [0, 0, 0.1], turned, tolerance=0.01)
+        yield from self._go(grip, turned, tolerance=0.004, steps=40)
+        yield from self._grip(CLOSED, CLOSING_STEPS)
+        yield from self._go(
+            grip + 0.22 * out, turned, tolerance=0.01, steps=60, until=lambda: self.holds(["open", name])
+        )
+        yield from self._grip(OPEN, OPENING_STEPS)
+        yield from self._go(self.position + [0, 0, 0.12], turned, tolerance=0.03)
 
     def _turn(self, name: str, *, on: bool) -> Actions:
-        yield from ()
+        """Take the ridge of a knob and turn it."""
+        joint = self._joint_of(name)
+        body = int(self.model.jnt_bodyid[joint])
+        geoms = [
+            g for g in range(self.model.ngeom) if self.model.geom_bodyid[g] == body and not self.model.geom_group[g]
+        ]
+        top = max(_highest(self.model, self.data, g) for g in geoms)
+        angle = float(self.data.qpos[self.model.jnt_qposadr[joint]])
+        spot = np.array([*self.data.xanchor[joint][:2], top - 0.012 + TIP_M])
+        held = rotation(wrapped(angle))
+        yield from self._rise(spot[2] + 0.12)
+        yield from self._go(spot + [0, 0, 0.1], held, tolerance=0.015)
+        yield from self._go(spot, held, tolerance=0.006, steps=40)
+        yield from self._grip(CLOSED, CLOSING_STEPS)
+        turned = about([0, 0, 1], 1.2 if on else -angle - 0.2) @ held
+        goal = ["turnon" if on else "turnoff", name]
+        yield from self._go(spot, turned, tolerance=0.002, steps=40, until=lambda: self.holds(goal))
+        yield from self._grip(OPEN, OPENING_STEPS)
+        yield from self._go(self.position + [0, 0, 0.12], self.turned, tolerance=0.03)
+
+    def _joint_of(self, name: str) -> int:
+        found = self.env.get_object(name)
+        return int(mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, found.joints[0]))
+
+    def _handle(self, joint: int, out: Array) -> tuple[Array, float]:
+        """The middle of what is furthest out of a drawer, and the height of the furniture it is in."""
+        body = int(self.model.jnt_bodyid[joint])
+        geoms = [g for g in self._of(body) if not self.model.geom_group[g]]
+        own = [g for g in geoms if self.model.geom_bodyid[g] == body]
+        reach = {g: float(self.data.geom_xpos[g] @ out) for g in own}
+        furthest = max(reach.values())
+        bar = [g for g in own if reach[g] > furthest - 0.006]
+        middle = np.mean([self.data.geom_xpos[g] for g in bar], axis=0)
+        return middle, max(_highest(self.model, self.data, g) for g in geoms)
 
     # --- motions -----------------------------------------------------------------------------------------------------
 
-    def _go(self, to: Any, turned: Array, *, tolerance: float, steps: int = 60) -> Actions:
-        to = np.asarray(to, dtype=float)
+    def _go(
+        self,
+        to: Any,
+        turned: Array,
+        *,
+        tolerance: float,
+        steps: int = 60,
+        until: Callable[[], bool] | None = None,
+    ) -> Actions:
+        """Go there in a straight line; what comes no nearer any more is as near as it gets."""
+        to, best, since = np.asarray(to, dtype=float), math.inf, 0
         for _ in range(steps):
+            if until is not None and until():
+                return
             off, angle = to - self.position, rotation_vector(turned @ self.turned.T)
             if np.linalg.norm(off) < tolerance and np.linalg.norm(angle) < 0.1:
+                return
+            left = float(np.linalg.norm(off) + 0.1 * np.linalg.norm(angle))
+            best, since = (left, 0) if left < best - 0.001 else (best, since + 1)
+            if since > PATIENCE:
                 return
             yield self._action(off, angle)
 
@@ -308,6 +393,18 @@ def rotation(yaw: float) -> Array:
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]) @ DOWN
 
 
+def about(axis: Any, angle: float) -> Array:
+    quaternion, matrix = np.zeros(4), np.zeros(9)
+    mujoco.mju_axisAngle2Quat(quaternion, np.asarray(axis, dtype=float), angle)
+    mujoco.mju_quat2Mat(matrix, quaternion)
+    return matrix.reshape(3, 3)
+
+
+def wrapped(yaw: float) -> float:
+    """The same grip with the hand turned least: half a turn changes nothing."""
+    return (yaw + math.pi / 2) % math.pi - math.pi / 2
+
+
 def rotation_vector(matrix: Array) -> Array:
     quaternion, vector = np.zeros(4), np.zeros(3)
     mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(matrix).ravel())
@@ -320,6 +417,12 @@ def _lowest(model: Any, data: Any, geom: int) -> float:
     centre, half = model.geom_aabb[geom][:3], model.geom_aabb[geom][3:]
     matrix = data.geom_xmat[geom].reshape(3, 3)
     return float((data.geom_xpos[geom] + matrix @ centre)[2] - np.abs(matrix[2]) @ half)
+
+
+def _highest(model: Any, data: Any, geom: int) -> float:
+    centre, half = model.geom_aabb[geom][:3], model.geom_aabb[geom][3:]
+    matrix = data.geom_xmat[geom].reshape(3, 3)
+    return float((data.geom_xpos[geom] + matrix @ centre)[2] + np.abs(matrix[2]) @ half)
 
 
 def _name(model: Any, kind: str, number: int) -> str:

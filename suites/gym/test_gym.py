@@ -1,0 +1,12 @@
+"""What `pytest --vla-suite=gym:ID` runs."""
+
+from typing import Any
+
+import pytest_vla as vla
+from pytest_vla.suite import members
+
+for NAME in members("gym"):
+
+    @vla.benchmark(NAME)
+    def test_gym(policy: vla.Policy, env: Any, episode: vla.EpisodeKey) -> None:
+        assert vla.rollout(policy, env, episode)
