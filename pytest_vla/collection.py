@@ -92,7 +92,7 @@ def default_files(config: pytest.Config, options: RunOptions) -> list[str]:
     own = list(_benchmark_files(config))
     named = [name for name in options.suite if name in suite_names()]
     suites = get_suites(named) if named or not (own or options.suite) else []
-    shipped = [suite.test_file for suite in suites]
+    shipped = [suite.test_file for suite in suites if named or suite.runs_unnamed()]
     return [str(path) for path in dict.fromkeys([*own, *filter(None, shipped)])]
 
 

@@ -68,6 +68,8 @@ class Execution:
         missing = suite.missing()
         if missing is not None:
             return f"suite '{suite.name}' needs {missing.module}: {missing.install}"
+        if self.settings.inference.policy == "oracle" and not suite.offers_oracle():
+            return f"suite '{suite.name}' has no oracle; choose another --vla-policy"
         mismatch = misfit(self.source().spec, suite, self.settings.inference)
         return f"suite '{suite.name}' does not fit: {mismatch}" if mismatch else None
 

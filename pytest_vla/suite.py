@@ -93,6 +93,10 @@ class Suite(ABC):
         """The partitions that are run when none is named."""
         return self.partitions()
 
+    def runs_unnamed(self) -> bool:
+        """Whether it runs where no suite is named; one that has yet to be installed waits until it is asked for."""
+        return True
+
     def unseen_tasks(self) -> Sequence[str]:
         """Tasks that no policy may have been trained on: its score there would not be what the benchmark asks for."""
         return ()
@@ -104,6 +108,9 @@ class Suite(ABC):
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
         """A privileged policy that shows that each episode can be solved."""
         raise SuiteError(f"suite '{self.name}' has no oracle; choose another --vla-policy")
+
+    def offers_oracle(self) -> bool:
+        return type(self).oracle is not Suite.oracle
 
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
         """An action that does nothing (the space's zero, clipped into it, unless the suite knows better)."""

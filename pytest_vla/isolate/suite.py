@@ -99,6 +99,12 @@ class IsolatedSuite(Suite):
 
         return WorldOracle(isolated(env)) if self.has_oracle else super().oracle(env)
 
+    def offers_oracle(self) -> bool:
+        return self.has_oracle
+
+    def runs_unnamed(self) -> bool:
+        return self.declared is None or installed(self.declared.name) is not None
+
     def features(self, env: gymnasium.Env[Any, Any]) -> Mapping[str, str | float]:
         from pytest_vla.isolate.env import isolated
 

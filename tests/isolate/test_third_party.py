@@ -21,9 +21,9 @@ def test_points(policy, env, episode):
 
 
 @pytest.fixture
-def somebody(numpy_stays, pytester, monkeypatch):
+def somebody(numpy_stays, pytester, tmp_path, monkeypatch):
     """The installed package `somebody` with the suite `points`; its environment is not installed yet."""
-    site = pytester.path / "site"
+    site = tmp_path / "site"
     package = declare(site / "somebody")
     shutil.copy(HERE / "world.py", package)
     source = (HERE / "points.py").read_text()
@@ -97,6 +97,23 @@ def test_data_folders_and_limits_are_in_the_run_file(somebody, pytester):
     assert line["options"]["data"] == ["points=here", "other=there"]
     assert line["options"]["env_memory"] == 3
     assert pytester.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", "points/steady-plain-00").ret == 0
+
+
+def test_what_is_not_installed_does_not_run_unless_it_is_named(somebody, pytester):
+    lines = pytester.runpytest_subprocess("--vla-policy=oracle", "--collect-only", "-q").stdout.str()
+    assert "test_vima" in lines
+    assert "test_points" not in lines
+    install(somebody, pytester)
+    assert "test_points" in pytester.runpytest_subprocess("--vla-policy=oracle", "--collect-only", "-q").stdout.str()
+
+
+def test_a_suite_without_an_oracle_is_skipped_under_it(somebody, pytester):
+    install(somebody, pytester)
+    source = somebody / "__init__.py"
+    source.write_text(source.read_text().replace("has_oracle = True", "has_oracle = False"))
+    result = pytester.runpytest_subprocess("--vla-suite=points", "--vla-policy=oracle", "--vla-task=steady", "-rs")
+    result.stdout.fnmatch_lines(["*suite 'points' has no oracle*"])
+    assert result.ret == 5
 
 
 def test_collecting_starts_no_child_and_needs_no_environment(somebody, pytester):

@@ -1,0 +1,88 @@
+"""What it costs that a simulator lives in another process: a step with two 256-pixel images, against the same here."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from pytest_vla.episode import EpisodeKey
+from pytest_vla.isolate.env import IsolatedEnv
+from pytest_vla.isolate.process import Launch
+
+WORLD = Path(__file__).parent / "isolated_world.py"
+TARGET = {"step_ms": 0.5}
+BLOCK = 50  # steps that one side takes before the other has its turn
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--quick", action="store_true", help="fewer steps")
+    blocks = 10 if parser.parse_args().quick else 60
+    figures = measure(blocks)
+    ok = figures["step_ms"] <= TARGET["step_ms"]
+    print(json.dumps({"name": "isolate", **figures, "target": TARGET, "ok": ok}))
+
+
+def measure(blocks: int) -> dict[str, float]:
+    """Both sides take turns in one run, so that other load on the machine meets them both."""
+    space = gymnasium.spaces.Box(-1, 1, (7,), np.float32)
+    env = IsolatedEnv(lambda: Launch(Path(sys.executable), WORLD), lambda task: {}, space)
+    key, action = EpisodeKey("benchmark", "stay", "default", 0), np.zeros(7, np.float32)
+    env.reset(seed=0, options={"episode": key})
+    world = load_world().World("stay")
+    world.reset(0, {})
+
+    def here() -> None:
+        world.step(action)
+        world.digest()
+        world.progress()
+
+    def there() -> None:
+        env.step(action)
+        _ = env.digest, env.progress
+
+    times: dict[str, list[float]] = {"here": [], "there": []}
+    for _ in range(blocks):
+        for name, step in (("here", here), ("there", there)):
+            times[name] += [seconds(step) for _ in range(BLOCK)]
+    env.close()
+    medians = {name: 1e3 * median(values) for name, values in times.items()}
+    tail = 1e3 * float(np.quantile(times["there"], 0.95))
+    print(
+        f"ms a step, median of {len(times['here'])}: in process {medians['here']:.3f}, isolated {medians['there']:.3f}"
+    )
+    return {
+        "step_ms": round(medians["there"] - medians["here"], 4),
+        "in_process_ms": round(medians["here"], 4),
+        "isolated_ms": round(medians["there"], 4),
+        "isolated_p95_ms": round(tail, 4),
+    }
+
+
+def seconds(call: Callable[[], None]) -> float:
+    start = perf_counter()
+    call()
+    return perf_counter() - start
+
+
+def load_world() -> Any:
+    spec = importlib.util.spec_from_file_location("isolated_world", WORLD)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+if __name__ == "__main__":
+    main()
