@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ IMAGE_PX = 256
 INIT_STATES = 50
 STEP_LIMITS = {"libero_spatial": 220, "libero_object": 280, "libero_goal": 300, "libero_10": 520, "libero_90": 400}
 DEFAULT_PARTITIONS = ("libero_spatial", "libero_object", "libero_goal", "libero_10")
+ASSETS_VARIABLE = "LIBERO_ASSETS"
 FETCH = "huggingface-cli download --repo-type=dataset lerobot/libero-assets --local-dir=DIR"
 FOLDERS = ("articulated_objects", "scenes", "stable_scanned_objects", "turbosquid_objects", "textures")
 
@@ -66,6 +68,11 @@ class LiberoSuite(IsolatedSuite):
         import numpy as np
 
         return np.array([0.0] * 6 + [-1.0], dtype=np.float32)
+
+    def data_folder(self) -> Path | None:
+        """The assets: what `--vla-data` gives, or `$LIBERO_ASSETS`."""
+        given, variable = super().data_folder(), os.environ.get(ASSETS_VARIABLE)
+        return given or (Path(variable).expanduser().absolute() if variable else None)
 
     def options(self, task: str) -> Mapping[str, Any]:
         folder = self.data_folder()

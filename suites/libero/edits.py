@@ -7,7 +7,8 @@ before the next episode, so that an episode without changes is the original's to
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -16,12 +17,13 @@ import numpy as np
 Array = Any
 CAMERA = "agentview"
 TABLES = ("table_texture", "desk", "living_room_table")  # materials; where there is none, things stand on the floor
-FLOOR, WALLS = "floorplane", "walls_mat"
+FLOOR = "floorplane"
+AROUND = ("walls_mat", FLOOR, "living_room", "kitchen_background")
 DIRECTIONS = 12  # in which a thing may go that starts elsewhere
 CLEAR_M = 0.004
 _KEPT = (
     *("cam_pos", "cam_quat", "cam_fovy", "light_pos", "light_dir", "light_ambient", "light_diffuse", "light_specular"),
-    *("light_castshadow", "mat_rgba", "mat_texid", "mat_specular", "mat_shininess", "mat_reflectance"),
+    *("light_castshadow", "mat_specular", "mat_shininess", "mat_reflectance"),
     *("body_mass", "body_inertia", "geom_friction", "body_subtreemass", "body_invweight0", "dof_invweight0", "dof_M0"),
 )
 _HEADLIGHT = ("ambient", "diffuse", "specular")
@@ -30,8 +32,9 @@ _HEADLIGHT = ("ambient", "diffuse", "specular")
 class Neutral:
     """The model as it was made, to be put back."""
 
-    def __init__(self, sim: Any) -> None:
-        self.model = sim.model._model
+    def __init__(self, env: Any) -> None:
+        self.model = env.sim.model._model
+        self.table_m = float(env.workspace_offset[2])  # how high things stand
         self.arrays = {name: getattr(self.model, name).copy() for name in _KEPT}
         self.headlight = {name: getattr(self.model.vis.headlight, name).copy() for name in _HEADLIGHT}
         self.textures: dict[int, Array] = {}
@@ -50,16 +53,14 @@ class Neutral:
 def apply(neutral: Neutral, changes: Mapping[str, Any], context: Any) -> None:
     """Change what is seen and what things weigh; where things start is `moved`."""
     model = neutral.model
-    _camera(model, changes.get("camera") or {})
+    _camera(model, changes.get("camera") or {}, neutral.table_m)
     _light(model, changes.get("light") or {})
     for part, materials in (("table", _table(model)), ("background", _background(model))):
         look = changes.get(part) or {}
-        if "colour" in look:
-            for material in materials:
-                model.mat_texid[material] = -1
-                model.mat_rgba[material][:3] = look["colour"]
         if "pattern" in look:
-            _paint(neutral, materials, int(look["pattern"]), context)
+            _paint(neutral, materials, partial(pattern, int(look["pattern"])), context)
+        if "colour" in look:
+            _paint(neutral, materials, partial(plain, look["colour"]), context)
     if "specular" in changes:
         seen = np.unique(model.geom_matid[model.geom_matid >= 0])
         model.mat_specular[seen] = np.maximum(model.mat_specular[seen], changes["specular"])
@@ -67,15 +68,14 @@ def apply(neutral: Neutral, changes: Mapping[str, Any], context: Any) -> None:
     _weigh(model, changes)
 
 
-def _camera(model: Any, change: Mapping[str, float]) -> None:
+def _camera(model: Any, change: Mapping[str, float], table_m: float) -> None:
     """Turn the camera about what it looks at, move it, and give it another lens."""
     if not change:
         return
     camera = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA, CAMERA)
     position, matrix = model.cam_pos[camera].copy(), _matrix(model.cam_quat[camera])
     sight, right = -matrix[:, 2], matrix[:, 0]
-    table = _table_height(model)
-    at = position + sight * (position[2] - table) / max(-sight[2], 0.1)
+    at = position + sight * (position[2] - table_m) / max(-sight[2], 0.1)
     turn = _about([0, 0, 1], change.get("yaw", 0.0)) @ _about(right, change.get("pitch", 0.0))
     matrix = turn @ matrix
     position = at + change.get("distance", 1.0) * (turn @ (position - at))
@@ -109,9 +109,9 @@ def _light(model: Any, change: Mapping[str, Any]) -> None:
 
 def _weigh(model: Any, changes: Mapping[str, Any]) -> None:
     free = _free_bodies(model)
-    if "friction" in changes:
-        geoms = np.isin(model.geom_bodyid, free)
-        model.geom_friction[geoms] *= changes["friction"]
+    if "friction" in changes:  # of two surfaces the rougher one counts: the fingers' too, or nothing would slip
+        fingers = [b for b in range(model.nbody) if "finger" in _name(model, b)]
+        model.geom_friction[np.isin(model.geom_bodyid, [*free, *fingers])] *= changes["friction"]
     if "mass" in changes:
         model.body_mass[free] *= changes["mass"]
         model.body_inertia[free] *= changes["mass"]
@@ -128,7 +128,7 @@ def _table(model: Any) -> list[int]:
 
 
 def _background(model: Any) -> list[int]:
-    around = [_material(model, name) for name in (WALLS, FLOOR)]
+    around = [_material(model, name) for name in AROUND]
     return [material for material in around if material >= 0 and material not in _table(model)]
 
 
@@ -136,13 +136,14 @@ def _material(model: Any, name: str) -> int:
     return int(mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_MATERIAL, name))
 
 
-def _paint(neutral: Neutral, materials: list[int], number: int, context: Any) -> None:
+def _paint(neutral: Neutral, materials: list[int], draw: Callable[[int, int], Array], context: Any) -> None:
+    """Other pixels for the textures of these materials; which texture a material has is fixed once it was drawn."""
     model = neutral.model
     textures = {int(texture) for material in materials for texture in model.mat_texid[material] if texture >= 0}
     for texture in sorted(textures):
         pixels = _pixels(model, texture)
         neutral.textures.setdefault(texture, pixels.copy())
-        pixels[..., :3] = pattern(number, pixels.shape[0], pixels.shape[1])
+        pixels[..., :3] = draw(pixels.shape[0], pixels.shape[1])
         _upload(model, context, texture)
 
 
@@ -155,6 +156,10 @@ def _pixels(model: Any, texture: int) -> Array:
 def _upload(model: Any, context: Any, texture: int) -> None:
     context.gl_ctx.make_current()
     mujoco.mjr_uploadTexture(model, context.con, texture)
+
+
+def plain(colour: Any, height: int, width: int) -> Array:
+    return np.broadcast_to((255 * np.asarray(colour)).astype(np.uint8), (height, width, 3))
 
 
 def pattern(number: int, height: int, width: int) -> Array:
@@ -257,8 +262,11 @@ def _contacts(model: Any, data: Any, margin: float = 0.0) -> list[tuple[int, int
 
 
 def _is_ground(model: Any, root: int) -> bool:
-    name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_BODY, root) or ""
-    return root == 0 or "table" in name or "floor" in name
+    return root == 0 or "table" in _name(model, root) or "floor" in _name(model, root)
+
+
+def _name(model: Any, body: int) -> str:
+    return mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_BODY, body) or ""
 
 
 def _joint(model: Any, name: str) -> int:
@@ -294,12 +302,6 @@ def _free_bodies(model: Any) -> Array:
     joints = model.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE)
     roots = np.unique(model.body_rootid[model.jnt_bodyid[joints]])
     return np.flatnonzero(np.isin(model.body_rootid, roots))
-
-
-def _table_height(model: Any) -> float:
-    """Where things stand: the lowest of what may be moved is hardly higher."""
-    free = model.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE)
-    return float(model.qpos0[model.jnt_qposadr[free] + 2].min()) if free.any() else 0.0
 
 
 def _matrix(quaternion: Array) -> Array:

@@ -68,7 +68,7 @@ class World:
         self.goals = self.inner.parsed_problem["goal_state"]
         self._moment = _Moment(self.sim, multisampling)
         self._watch_cameras()
-        self._neutral = edits.Neutral(self.sim)
+        self._neutral = edits.Neutral(self.inner)
         self._oracle: Any = None
 
     # --- the contract ------------------------------------------------------------------------------------------------

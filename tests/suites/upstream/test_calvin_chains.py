@@ -4,9 +4,9 @@ import hashlib
 import json
 
 import pytest
+from pytest_vla.suites.calvin import chains
 
 from pytest_vla.suite import get_suite
-from pytest_vla.suites.calvin import chains
 
 FIRST = 12
 SHA256_OF_FIRST = "e700ffb155a37275d6fc094a4dbff2679eff3107284ca3a9e23aad1312cfc067"

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 from installed import need
-
 from pytest_vla.suites.calvin import chains
 
 NAME = "calvin"
