@@ -28,6 +28,7 @@ SPAN_M = 0.13  # of a map, to each side
 YAWS_DEG = tuple(range(-90, 90, 15))
 CLOSING_STEPS, OPENING_STEPS = 14, 8
 ROUNDS = 6
+SETTLING_STEPS = 30
 PATIENCE = 10  # steps without coming nearer
 LEAN_RAD = 0.6  # of a hand that pushes a drawer in, away from the handles above
 
@@ -58,10 +59,19 @@ class Oracle:
     # --- what to do --------------------------------------------------------------------------------------------------
 
     def _solve(self) -> Actions:
+        yield from self._settle()
         for _ in range(ROUNDS):
             for goal in sorted(self.env.parsed_problem["goal_state"], key=self._order):
                 if not self.holds(goal):
                     yield from self._achieve(goal)
+
+    def _settle(self) -> Actions:
+        """Wait for what still flies: some init states have things half in the table, which throws them up."""
+        for _ in range(SETTLING_STEPS):
+            free = self.model.jnt_dofadr[self.model.jnt_type == mujoco.mjtJoint.mjJNT_FREE]
+            if max((float(np.abs(self.data.qvel[dof : dof + 3]).max()) for dof in free), default=0.0) < 0.05:
+                return
+            yield self._still()
 
     def _order(self, goal: list[str]) -> tuple[int, int]:
         """What must be open is opened first and closed last; what carries other things is put down before them."""
@@ -121,10 +131,16 @@ class Oracle:
         under = self._relief(place[:2], body, 0.03)
         hand = self._relief(spot[:2], body, 0.11)
         height = under.heights.max() - bottom + (0.01 if inside else 0.004)
-        height = max(height, hand.under_palm(math.atan2(-turned[0, 0], turned[1, 0])) - PALM_M + 0.01)
+        highest = hand.under_palm(math.atan2(-turned[0, 0], turned[1, 0]))
+        height = max(height, highest + (TIP_M + 0.005 if self._may_tip_over(target) else 0.01 - PALM_M))
         yield from self._go([*spot[:2], height], turned, tolerance=0.004, steps=40)
         yield from self._grip(OPEN, OPENING_STEPS)
         yield from self._go(self.position + [0, 0, 0.1], turned, tolerance=0.03)
+
+    def _may_tip_over(self, target: str) -> bool:
+        """Fingers that open inside a basket would lift it."""
+        site = self.env.object_sites_dict.get(target)
+        return site is not None and site.parent_name in self.env.objects_dict
 
     def _highest_on_the_way(self, place: Array, body: int) -> float:
         ends = np.stack([self.position[:2], place[:2]])
