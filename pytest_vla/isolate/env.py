@@ -29,8 +29,10 @@ class IsolatedEnv(gymnasium.Env[Any, Any]):
         options: Callable[[str], Mapping[str, Any]],
         action_space: gymnasium.Space[Any],
         observation_space: gymnasium.Space[Any] | None = None,
+        describe: Callable[[EpisodeKey], Mapping[str, Any]] | None = None,
     ) -> None:
-        """`launch` says how to start the child; `options` what the world of a task is made with."""
+        """`launch` says how to start the child, `options` what a task's world gets, `describe` what an episode is."""
+        self._describe = describe or episode_of
         self.action_space = action_space
         self.observation_space = observation_space or gymnasium.spaces.Dict({})
         self._launch, self._options = launch, options
@@ -41,7 +43,7 @@ class IsolatedEnv(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         key: EpisodeKey = (options or {})["episode"]
         self._open(key.task)
-        self._last = self._ask("reset", world_seed(key), episode_of(key))
+        self._last = self._ask("reset", world_seed(key), dict(self._describe(key)))
         return self._observation(), {}
 
     def _open(self, task: str) -> None:
@@ -63,7 +65,9 @@ class IsolatedEnv(gymnasium.Env[Any, Any]):
     def reset_batch(self, keys: Sequence[EpisodeKey]) -> list[Lane]:
         """Begin several episodes of one task."""
         self._open(keys[0].task)
-        return self._lanes("reset_batch", [world_seed(key) for key in keys], [episode_of(key) for key in keys])
+        return self._lanes(
+            "reset_batch", [world_seed(key) for key in keys], [dict(self._describe(key)) for key in keys]
+        )
 
     def step_batch(self, actions: Sequence[Any]) -> list[Lane]:
         """A step of each; None where an episode has ended."""

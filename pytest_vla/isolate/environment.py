@@ -49,6 +49,8 @@ class Environment:
     python: tuple[str, ...]
     """The versions of Python that it runs on, the preferred one first; the lock file is of that one."""
     lock: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    """Packages that are installed without what they ask for: `requirements` has what they need."""
     imports: tuple[str, ...] = ()
     """Modules that must be importable when it is installed."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -59,7 +61,8 @@ class Environment:
     @property
     def fingerprint(self) -> str:
         """Of all that decides what is installed."""
-        text = json.dumps([self.name, self.requirements, self.lock, self.python], separators=(",", ":"))
+        decides = [self.name, self.requirements, self.lock, self.python, *([self.alone] if self.alone else [])]
+        text = json.dumps(decides, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     @property
@@ -165,6 +168,7 @@ def environment(name: str) -> Environment:
         requirements=tuple(dict.fromkeys(line for part in parts for line in part.requirements)),
         python=pythons,
         lock=tuple(locked.values()),
+        alone=tuple(dict.fromkeys(line for part in parts for line in part.alone)),
         imports=tuple(module for part in parts for module in part.imports),
         variables={key: value for part in parts for key, value in part.variables.items()},
         renders=next((part.renders for part in parts if part.renders), ""),
@@ -185,7 +189,7 @@ def read_declaration(name: str, folder: Path) -> Environment:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise IsolateError(f"{path}: {error}") from None
-    left = set(data) - {"python", "requirements", "imports", "variables", "renders"}
+    left = set(data) - {"python", "requirements", "alone", "imports", "variables", "renders"}
     if left:
         raise IsolateError(f"{path}: nothing is known of {', '.join(sorted(left))}")
     lock = folder / LOCK
@@ -195,6 +199,7 @@ def read_declaration(name: str, folder: Path) -> Environment:
         requirements=tuple(_requirement(line, path) for line in _texts(data, "requirements", path)),
         python=tuple(_checked(_PYTHON, text, "a version of Python", path) for text in _texts(data, "python", path)),
         lock=tuple(_requirement(line, lock) for line in lines if line.strip() and not line.lstrip().startswith("#")),
+        alone=tuple(_requirement(line, path) for line in _texts(data, "alone", path)) if "alone" in data else (),
         imports=tuple(_texts(data, "imports", path)) if "imports" in data else (),
         variables=dict(_variables(data.get("variables", {}), path)),
         renders=str(data.get("renders", "")),

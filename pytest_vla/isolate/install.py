@@ -105,17 +105,18 @@ def _install_packages(environment: Environment, folder: Path, offline: Path | No
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         constraints, wanted = Path(scratch) / "constraints.txt", Path(scratch) / "requirements.txt"
         constraints.write_text("\n".join(environment.lock) + "\n", encoding="utf-8")
-        wanted.write_text("\n".join(environment.requirements) + "\n", encoding="utf-8")
-        what = ["-r", str(wanted), "-c", str(constraints)]
-        if offline is not None:
-            what += ["--no-index", "--find-links", str(offline.absolute())]
         if uv is not None:
-            command = [uv, "pip", "install", "--python", python, *(["--offline"] if offline else []), *what]
+            command = [uv, "pip", "install", "--python", python, *(["--offline"] if offline else [])]
         else:
-            command = [python, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar=off", *what]
+            command = [python, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar=off"]
+        if offline is not None:
+            command += ["--no-index", "--find-links", str(offline.absolute())]
         count = len(environment.lock) or "some"
-        say(f"{environment.name}: installing {', '.join(environment.requirements)} ({count} packages)")
-        _run(command, environment.name, say)
+        for lines, more in ((environment.requirements, []), (environment.alone, ["--no-deps"])):
+            if lines:
+                wanted.write_text("\n".join(lines) + "\n", encoding="utf-8")
+                say(f"{environment.name}: installing {', '.join(lines)} ({count} packages)")
+                _run([*command, *more, "-r", str(wanted), "-c", str(constraints)], environment.name, say)
 
 
 def _try(environment: Environment, folder: Path) -> None:

@@ -15,6 +15,7 @@ from pytest_vla.suite import Requirement, Suite, SuiteError, provided
 if TYPE_CHECKING:
     import gymnasium
 
+    from pytest_vla.episode import EpisodeKey
     from pytest_vla.isolate.process import Launch
     from pytest_vla.policies import Policy
 
@@ -48,6 +49,12 @@ class IsolatedSuite(Suite):
         """What the world of a task is made with: plain data."""
         return {}
 
+    def describe(self, key: EpisodeKey) -> Mapping[str, Any]:
+        """An episode as its world gets it: plain data. A suite adds what its perturbations change."""
+        from pytest_vla.isolate.env import episode_of
+
+        return episode_of(key)
+
     @property
     def world(self) -> Path:
         module = sys.modules[type(self).__module__]
@@ -65,7 +72,7 @@ class IsolatedSuite(Suite):
     def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
         from pytest_vla.isolate.env import IsolatedEnv
 
-        return IsolatedEnv(self.launch, self.options, self.action_space(task))
+        return IsolatedEnv(self.launch, self.options, self.action_space(task), describe=self.describe)
 
     def launch(self) -> Launch:
         """How the child is started."""

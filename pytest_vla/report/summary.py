@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LOG_WIDTH = 160
 NAMED_OBJECTIONS = 5
 NAMED_MESSAGES, READ_MESSAGES, LONGEST_GIST = 3, 1000, 120
+MARK = "*"  # at a suite whose results are not comparable with published ones; a line below says why
 TABLE_HEADER = ("suite/task", "partition", "success", "95% CI", "n", "errors")
 
 Row = tuple[str, ...]
@@ -77,6 +78,7 @@ def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDT
         *_unverified(run),
         *_leaked(run),
         *_unseeded(run),
+        *incomparable_lines(run),
     ]
     run_file = shown_path(run.path)
     lines += [f"run file: {run_file}", *_first_unsolved(run, table)]
@@ -85,14 +87,18 @@ def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDT
 
 def summary_rows(table: Table) -> list[Row]:
     """One row of the table per cell, in the order of the suites."""
-    tallies = ordered(table.tallies())
-    return [(f"{cell.suite}/{cell.task}", _level(cell), *tally.texts()) for cell, tally in tallies.items()]
+    tallies, marked = ordered(table.tallies()), table.incomparable()
+    return [
+        (f"{cell.suite}{MARK * (cell.suite in marked)}/{cell.task}", _level(cell), *tally.texts())
+        for cell, tally in tallies.items()
+    ]
 
 
 def partition_rows(table: Table) -> list[Row]:
     """One row per suite and partition, pooled over its tasks."""
     pooled = sum_by(ordered(table.tallies()), lambda cell: (cell.suite, _level(cell)))
-    return [(suite, level, *tally.texts()) for (suite, level), tally in pooled.items()]
+    marked = table.incomparable()
+    return [(f"{suite}{MARK * (suite in marked)}", level, *tally.texts()) for (suite, level), tally in pooled.items()]
 
 
 def _level(cell: Cell) -> str:
@@ -162,6 +168,12 @@ def _unverified(run: Run) -> list[str]:
 
 def _leaked(run: Run) -> list[str]:
     return [f"leaked: the policy was trained on {', '.join(run.leaked)}, where it counts as unseen"] * bool(run.leaked)
+
+
+def incomparable_lines(run: Run) -> list[str]:
+    """Where rates look like those of a published benchmark and are not."""
+    found = run.table.incomparable()
+    return [f"{MARK} not comparable: {suite}: {remark}" for suite, remarks in found.items() for remark in remarks]
 
 
 def _unseeded(run: Run) -> list[str]:

@@ -26,6 +26,8 @@ OUTCOMES = ("unsolved", "solved", "error")
 UNSOLVED, SOLVED, ERROR = range(3)
 SCENE_LETTERS = "0123456789abcdefghijklmnopqrstuv"
 UNKNOWN = -1
+#: What a suite's provenance says under this name is shown beside every table and on the page.
+NOT_COMPARABLE = "not comparable"
 #: Errors that are the policy's own until shown otherwise: measuring the episode again does not undo the first of them.
 FAULTS = ("timeout", "policy_error")
 
@@ -142,6 +144,18 @@ class Table:
             if self.sources[source].version not in known:
                 known.append(self.sources[source].version)
         return found
+
+    def incomparable(self) -> dict[str, list[str]]:
+        """Why results of a suite are not those of the published benchmark, where a suite says so of its data."""
+        import numpy as np
+
+        found: dict[str, list[str]] = {}
+        for pair in np.unique(self.cell.astype(np.int64) * len(self.sources) + self.source).tolist():
+            cell, source = divmod(pair, len(self.sources))
+            remark = dict(self.sources[source].made_with).get(NOT_COMPARABLE)
+            if remark and remark not in found.setdefault(self.cells[cell].suite, []):
+                found[self.cells[cell].suite].append(remark)
+        return {suite: remarks for suite, remarks in found.items() if remarks}
 
     def of_version(self, version: str) -> Table:
         import numpy as np

@@ -64,9 +64,10 @@ def test_whatever_the_name_its_folder_is_directly_in_the_environments_folder(nam
     assert folder.parent == environments_folder()
 
 
+@pytest.mark.parametrize("alone", ["", 'requirements = ["numpy"]\nalone'])
 @pytest.mark.parametrize("line", HOSTILE_REQUIREMENTS)
-def test_a_hostile_requirement_is_refused(tmp_path, line):
-    folder = declare(tmp_path / "x", f'python = ["3.11"]\nrequirements = [{line!r}]\n')
+def test_a_hostile_requirement_is_refused(tmp_path, line, alone):
+    folder = declare(tmp_path / "x", f'python = ["3.11"]\n{alone or "requirements"} = [{line!r}]\n')
     with pytest.raises(IsolateError, match=r"is not a requirement|must be a list"):
         read_declaration("x", folder)
 
@@ -181,6 +182,27 @@ def test_install_offline_then_again_then_after_it_was_broken_off(tiny, wheels, c
 
     assert cli.main(["uninstall", "tiny"]) == 0
     assert not tiny.exists()
+
+
+@pytest.mark.slow
+def test_a_package_that_is_installed_alone_brings_nothing_along(environments, tmp_path, wheels, monkeypatch, capsys):
+    """A benchmark that asks for a training stack runs without it: `requirements` has what it needs."""
+    with zipfile.ZipFile(wheels / "greedy-1.0-py3-none-any.whl", "w") as wheel:
+        meta = "Metadata-Version: 2.1\nName: greedy\nVersion: 1.0\nRequires-Dist: gigabytes\n"
+        wheel.writestr("greedy.py", "import tinybot\n")
+        wheel.writestr("greedy-1.0.dist-info/METADATA", meta)
+        wheel.writestr(
+            "greedy-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: us\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        wheel.writestr("greedy-1.0.dist-info/RECORD", "")
+    text = (
+        'python = ["3.13", "3.12", "3.11"]\nrequirements = ["tinybot"]\nimports = ["greedy"]\nalone = ["greedy==1.0"]\n'
+    )
+    folders = {"tiny": declare(tmp_path / "tiny", text)}
+    monkeypatch.setattr(module, "declarations", lambda: folders)
+    assert cli.main(["install", "tiny", f"--offline={wheels}"]) == 0
+    assert installed("tiny").packages == ("greedy==1.0", "tinybot==1.0")
 
 
 @pytest.mark.slow

@@ -86,3 +86,18 @@ def test_a_policy_whose_content_cannot_be_known_is_called_unverified(make_run, r
 def test_the_first_unsolved_episode_can_be_replayed_as_printed(make_run, record_of):
     run = make_run([record_of(3, "unsolved", "b"), record_of(2, "unsolved", "a", repeat=1), record_of(2, task="a")])
     assert summary_lines(run)[-1].endswith("run.jsonl s/b-seen-03")
+
+
+def test_rates_on_other_data_than_the_published_are_marked_in_table_page_and_exports(make_run, record_of):
+    from pytest_vla.report.exports import markdown
+    from pytest_vla.report.html.provenance import facts
+
+    made = {"assets": "x", "not comparable": "2 of 9 files are not the published ones"}
+    run = make_run([record_of(0, made_with=made), record_of(1, "unsolved", made_with=made)])
+    told = describe_run(run)
+    assert "s*/t" in told
+    assert "* not comparable: s: 2 of 9 files are not the published ones" in told
+    assert ("not comparable", "s: 2 of 9 files are not the published ones") in facts(run)
+    assert "Not comparable: s: 2 of 9 files" in markdown(run)
+    plain = make_run([record_of(0)], "plain")
+    assert "*" not in describe_run(plain).partition("run file")[0]

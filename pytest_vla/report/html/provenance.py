@@ -28,6 +28,7 @@ def facts(run: Run) -> Facts:
         ("digest", policy.digest),
         ("identity", "unverified" if policy.verified is False else ""),
         ("leaked", f"trained on {', '.join(run.leaked)}, where it counts as unseen" if run.leaked else ""),
+        ("not comparable", "; ".join(f"{s}: {r}" for s, found in run.table.incomparable().items() for r in found)),
         ("made", provenance.get("created")),
         ("suites", ", ".join(f"{name} version {number}" for name, number in suites.items())),
         ("commit", f"{str(commit.get('id', ''))[:12]}{' with changes' if commit.get('dirty') else ''}"),
