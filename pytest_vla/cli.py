@@ -125,7 +125,14 @@ def _show(options: argparse.Namespace) -> int:
     from pytest_vla.report.summary import describe_run
     from pytest_vla.run import read_run
 
-    print(describe_run(read_run(options.run_file)))
+    run = read_run(options.run_file)
+    print(describe_run(run))
+    if run.hunts:
+        from pytest_vla.hunt.summary import hunt_lines
+        from pytest_vla.options import shown_path
+
+        hunts = sorted(run.hunts, key=lambda hunt: hunt.name)
+        print("", *hunt_lines(hunts, shown_path(run.path), run.policy.builtin), sep="\n")
     return 0
 
 

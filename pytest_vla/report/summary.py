@@ -51,7 +51,7 @@ def describe_run(run: Run) -> str:
     lines += [f"line {number} is damaged and left out: {problem}" for number, problem in run.damaged]
     lines += _skipped(run)
     if not len(run):
-        return "\n".join([*lines, *_incomplete(run), "no episode was finished"])
+        return "\n".join([*lines, *_incomplete(run), *(["no episode was finished"] * (not run.hunts))])
     return "\n".join([*lines, "", *summary_lines(run), *published_lines(run)])
 
 

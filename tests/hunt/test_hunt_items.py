@@ -62,7 +62,7 @@ def test_a_hunt_finds_shrinks_and_says_how_to_see_it_again(brittle):
             "against 0% [[]0%, *%[]] of * scenes unperturbed  language.case=2 (UPPER)",
         ]
     )
-    result.stdout.fnmatch_lines(["    pytest-vla replay run/run.jsonl reach/near-calm-??-language.case=2"])
+    result.stdout.fnmatch_lines(["    pytest-vla replay run/run.jsonl reach/near-calm-??-language.case=2 --trust"])
     result.stdout.fnmatch_lines(["language.case * fails at 2"])
     result.stdout.fnmatch_lines(["robot.action_noise * robust up to level 8 in * episodes"])
     assert "Traceback" not in result.stdout.str()
@@ -76,6 +76,9 @@ def test_every_probe_is_in_the_run_file_and_replays(brittle):
     assert not lines(brittle, "episode")
     cause = next(cause for cause in hunt["causes"] if cause["perturbation"] == "language.case=2")
     name = f"reach/near-calm-{cause['index']:02d}-language.case=2"
+    shown = brittle.run(sys.executable, "-m", "pytest_vla.cli", "show", "run").stdout.str()
+    assert "language.case=2: fails in" in shown
+    assert "no episode was finished" not in shown
     result = brittle.run(sys.executable, "-m", "pytest_vla.cli", "replay", "run", name, "--trust")
     result.stdout.fnmatch_lines([f"{name} unsolved: step_limit*", "the digest matches: same episode, bit for bit"])
 
