@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -29,6 +30,7 @@ YAWS_DEG = tuple(range(-90, 90, 15))
 CLOSING_STEPS, OPENING_STEPS = 14, 8
 ROUNDS = 6
 SETTLING_STEPS = 30
+FLAT_M = 0.02  # no higher than a plate
 PATIENCE = 10  # steps without coming nearer
 LEAN_RAD = 0.6  # of a hand that pushes a drawer in, away from the handles above
 
@@ -97,6 +99,9 @@ class Oracle:
 
     def _move_thing(self, thing: str, target: str, *, inside: bool) -> Actions:
         body = self.env.obj_body_id[thing]
+        if self._is_flat(body) and self._is_on_table(target):
+            yield from self._drag(body, target)
+            return
         grasp = self._best_grasp(thing, body)
         if grasp is None:
             yield from self._rise(self.travel_height())
@@ -113,6 +118,34 @@ class Oracle:
             yield from self._grip(OPEN, OPENING_STEPS)
             return
         yield from self._put_down(body, target, turned, inside=inside)
+
+    def _is_flat(self, body: int) -> bool:
+        geoms = [g for g in self._of(body) if self.model.geom_group[g] == 0]
+        return max(_highest(self.model, self.data, g) for g in geoms) - self._bottom(body) < FLAT_M
+
+    def _is_on_table(self, target: str) -> bool:
+        site = self.env.object_sites_dict.get(target)
+        return site is not None and site.parent_name is None
+
+    def _drag(self, body: int, target: str) -> Actions:
+        """Move a plate over the table with a closed hand in it, against its rim."""
+        start, place = self.data.xpos[body].copy(), self._place(target)
+        way = (place - start) * [1, 1, 0]
+        ahead = 0.03 * way / max(float(np.linalg.norm(way)), 1e-6)
+        turned = rotation(0.0)
+        yield from self._grip(CLOSED, 4)
+        yield from self._rise(start[2] + 0.15)
+        low = start + ahead + [0, 0, TIP_M - 0.006]
+        yield from self._go(low + [0, 0, 0.1], turned, tolerance=0.015)
+        yield from self._go(low, turned, tolerance=0.004, steps=30)
+        done = partial(self._is_within, body, target)
+        for share in np.linspace(0.0, 1.3, 14)[1:]:
+            yield from self._go(low + share * way, turned, tolerance=0.012, steps=12, until=done)
+        yield from self._go(self.position + [0, 0, 0.12], turned, tolerance=0.03)
+        yield from self._grip(OPEN, 4)
+
+    def _is_within(self, body: int, target: str) -> bool:
+        return bool(np.linalg.norm((self.data.xpos[body] - self._place(target))[:2]) < 0.015)
 
     def _put_down(self, body: int, target: str, turned: Array, *, inside: bool) -> Actions:
         for _ in range(2):  # the second time corrects what slipped in the hand
