@@ -43,6 +43,9 @@ class Execution:
         self._served = served
         self._source: PolicySource | None = None
         self._limited_at: float | None = None
+        self._played: dict[EpisodeKey, Any] = {}
+        self._bound: tuple[Any, Any] | None = None
+        self._places: dict[str, int] | None = None
         self._envs: OrderedDict[tuple[str, str], gymnasium.Env[Any, Any]] = OrderedDict()
 
     def source(self) -> PolicySource:
@@ -59,7 +62,13 @@ class Execution:
         self._source = source
 
     def policy_for(self, suite: Suite, env: gymnasium.Env[Any, Any]) -> Policy:
-        return self.source().bind(suite, env)
+        """Bound to the environment; the same object for all episodes where several are played at once."""
+        if suite.batch == 1:
+            return self.source().bind(suite, env)
+        if self._bound is None or self._bound[0] is not env:
+            self._bound = (env, self.source().bind(suite, env))
+        policy: Policy = self._bound[1]
+        return policy
 
     def skip_reason(self, suite: Suite) -> str | None:
         """Why no episode of this suite can run here, or None."""
@@ -115,7 +124,7 @@ class Execution:
         def on_result(result: Result) -> None:
             results.append(result if tape is None else tape.added_to(result))
 
-        around = Surroundings(self.settings.run.timeout, on_result, on_step)
+        around = Surroundings(self.settings.run.timeout, on_result, on_step, self._upcoming(item), self._played)
         token = surroundings.set(around)
         self._limit_native_hangs(item.config)
         try:
@@ -124,6 +133,20 @@ class Execution:
             surroundings.reset(token)
             if last:
                 self._lift_the_limit()
+
+    def _upcoming(self, item: pytest.Item) -> Sequence[EpisodeKey]:
+        """The episodes behind an item's that its suite may play along with it: of the same function, not recorded."""
+        key: EpisodeKey = item.callspec.params["episode"]  # type: ignore[attr-defined]
+        batch = suite_named(key.suite).batch
+        if batch == 1 or self.settings.report.record is not None:
+            return ()
+        items = item.session.items
+        if self._places is None:
+            self._places = {each.nodeid: place for place, each in enumerate(items)}
+        place = self._places[item.nodeid]
+        function = item.nodeid.partition("[")[0]
+        following = items[place + 1 : place + batch]
+        return [each.callspec.params["episode"] for each in following if each.nodeid.partition("[")[0] == function]  # type: ignore[attr-defined]
 
     def _limit_native_hangs(self, config: pytest.Config) -> None:
         """Code that hangs outside Python hears no alarm: end the worker, which costs its one item.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,10 @@ class Surroundings:
     timeout: float = DEFAULT_TIMEOUT_S
     on_result: Callable[[Result], None] = lambda result: None
     on_step: Callable[[Step], None] = lambda step: None
+    upcoming: Sequence[EpisodeKey] = ()
+    """Episodes that will be asked for next: a suite that plays many at once plays them along."""
+    played: dict[EpisodeKey, Any] = field(default_factory=dict)
+    """Those that were played along, until they are asked for."""
 
 
 surroundings: ContextVar[Surroundings] = ContextVar("surroundings", default=Surroundings())  # noqa: B039
@@ -73,8 +77,15 @@ def rollout(
         from pytest_vla.perturb import Perturbation
 
         episode = replace(episode, perturbation=str(Perturbation.parse(str(perturbation)).check(suite)))
-    attempt = _Attempt(suite, policy, env, episode)
     around = surroundings.get()
+    if suite.batch > 1 and (around.upcoming or around.played):
+        from pytest_vla.lockstep import played_along
+
+        together = played_along(suite, policy, env, episode, around, around.timeout if timeout is None else timeout)
+        if together is not None:
+            around.on_result(together)
+            return together
+    attempt = Attempt(suite, policy, env, episode)
     start = perf_counter()
     try:
         with deadline(around.timeout if timeout is None else timeout) as alive:
@@ -88,12 +99,13 @@ def rollout(
     return result
 
 
-class _Attempt:
+class Attempt:
     """The running state of one rollout, so that whatever ends it, the result says how far it came."""
 
     def __init__(self, suite: Suite, policy: Policy, env: gymnasium.Env[Any, Any], episode: EpisodeKey) -> None:
         self.suite, self.policy, self.env, self.episode = suite, policy, env, episode
         self.phase = "reset"
+        self.limit = suite.step_limit(episode.task)
         self.steps = 0
         self.progress: float | None = None
         self.instruction = ""
@@ -108,23 +120,25 @@ class _Attempt:
         alive()
         surroundings.get().on_step(Step(observation, None, self.progress, False))
         state = self.state = self._guard("act", "policy_error", lambda: self.policy.reset(self.episode))
-        hold = self.suite.termination is Termination.AT_HORIZON
-        success = terminated = False
-        for _ in range(self.suite.step_limit(self.episode.task)):
+        verdict = self.verdict(terminated=False, info={})
+        while verdict is None:
             action = self._guard("act", "policy_error", lambda: self._act(observation, state))  # noqa: B023
             observation, terminated, info = self._guard("step", "env_error", lambda: self._step(action))  # noqa: B023
             alive()
-            success = bool(info.get("success", False))
-            surroundings.get().on_step(Step(observation, action, self.progress, success))
-            failure = info.get("failure")
-            if failure:
-                return "unsolved", _known(failure), str(info.get("message", ""))
-            if success and not hold:
-                return "solved", None, ""
-            if terminated:
-                break
-        if success:
+            surroundings.get().on_step(Step(observation, action, self.progress, bool(info.get("success", False))))
+            verdict = self.verdict(terminated, info)
+        return verdict
+
+    def verdict(self, terminated: bool, info: Mapping[str, Any]) -> tuple[Outcome, str | None, str] | None:
+        """How the episode came out, by its last step; None where it goes on."""
+        success, failure = bool(info.get("success", False)), info.get("failure")
+        if failure:
+            return "unsolved", known_failure(failure), str(info.get("message", ""))
+        ends = terminated or self.steps >= self.limit
+        if success and (ends or self.suite.termination is Termination.ON_SUCCESS):
             return "solved", None, ""
+        if not ends:
+            return None
         return "unsolved", "terminated" if terminated else "step_limit", ""
 
     def result(self, outcome: Outcome, reason: str | None, message: str, seconds: float) -> Result:
@@ -148,12 +162,16 @@ class _Attempt:
         options = {"episode": self.episode}
         self.outer = self._perturbed()
         observation, _ = self.outer.reset(seed=self.episode.seed(), options=options)
-        self.instruction = str(observation.get("instruction", "")) if isinstance(observation, dict) else ""
-        self.scene = self.suite.features(self.env)
-        self.initial_digest = self.suite.digest(self.env)
-        self.states.update(self.initial_digest.encode())
-        self.progress = self._measure_progress()
+        self.begin(observation, self.suite.features(self.env), self.suite.digest(self.env))
+        self.progress = measured(self.suite.progress(self.env))
         return observation
+
+    def begin(self, observation: Any, scene: Mapping[str, str | float], digest: str) -> None:
+        """Note what an episode starts from."""
+        self.instruction = str(observation.get("instruction", "")) if isinstance(observation, dict) else ""
+        self.scene = scene
+        self.initial_digest = digest
+        self.states.update(digest.encode())
 
     def _perturbed(self) -> gymnasium.Env[Any, Any]:
         """What the policy acts in: the environment itself unless the key says otherwise."""
@@ -164,8 +182,6 @@ class _Attempt:
         return perturbed(self.env, self.suite, self.episode)
 
     def _act(self, observation: Any, state: Any) -> Any:
-        from pytest_vla.policies.actions import check_action
-
         actions = self.policy.act([observation], [state])
         try:
             count = len(actions)
@@ -173,22 +189,22 @@ class _Attempt:
             raise PolicyError(f"act() must return a list of actions, got {type(actions).__name__}") from None
         if count != 1:
             raise PolicyError(f"act() got 1 observation and returned {count} actions; it must return one for each")
+        return self.checked(actions[0])
+
+    def checked(self, action: Any) -> Any:
+        """A policy's action as the environment takes it."""
+        from pytest_vla.policies.actions import check_action
+
         rotation = getattr(getattr(self.policy, "spec", None), "rotation", None)
-        action = actions[0] if rotation is None else self.suite.action(actions[0], rotation)
-        return check_action(action, self.env.action_space)
+        given = action if rotation is None else self.suite.action(action, rotation)
+        return check_action(given, self.env.action_space)
 
     def _step(self, action: Any) -> tuple[Any, bool, dict[str, Any]]:
         observation, _, terminated, truncated, info = self.outer.step(action)
         self.steps += 1
         self.states.update(self.suite.digest(self.env).encode())
-        self.progress = self._measure_progress()
+        self.progress = measured(self.suite.progress(self.env))
         return observation, bool(terminated or truncated), info
-
-    def _measure_progress(self) -> float | None:
-        progress = self.suite.progress(self.env)
-        if progress is not None and not math.isfinite(progress):
-            raise ValueError(f"progress() must be None or a number within 0..1, got {progress}")
-        return progress
 
     def _guard(self, phase: str, reason: str, call: Callable[[], Any]) -> Any:
         """Time one call and turn what it raises into an episode error with the reason of its side."""
@@ -206,7 +222,14 @@ class _Attempt:
             self.timings[phase] += perf_counter() - start
 
 
-def _known(failure: object) -> str:
+def measured(progress: float | None) -> float | None:
+    """The progress, where it is one."""
+    if progress is not None and not math.isfinite(progress):
+        raise ValueError(f"progress() must be None or a number within 0..1, got {progress}")
+    return progress
+
+
+def known_failure(failure: object) -> str:
     """A failure by a name of its own would be counted nowhere: that is a defect of the environment."""
     if failure not in UNSOLVED_REASONS:
         raise EpisodeError(

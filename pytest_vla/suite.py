@@ -65,6 +65,7 @@ class Suite(ABC):
     termination: Termination = Termination.ON_SUCCESS
     requires: Sequence[Requirement] = ()
     control_hz: float = 1.0  # actions in a second of the robot's time; 1 where an action is a whole motion
+    batch: int = 1  # episodes of a task that its environments run at once, by `reset_batch` and `step_batch`
     # What a policy may rely on, as data; compared with the policy's spec before the first episode.
     cameras: Sequence[str] = ()
     state_keys: Sequence[str] = ()

@@ -10,6 +10,7 @@ import gymnasium
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.isolate.process import Child, Launch
 from pytest_vla.kit.images import LazyImages
+from pytest_vla.lockstep import Lane
 from pytest_vla.perturb import Perturbation
 from pytest_vla.policies.base import Observation, Policy
 
@@ -41,21 +42,39 @@ class IsolatedEnv(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         key: EpisodeKey = (options or {})["episode"]
+        self._open(key.task)
+        self._last = self._ask("reset", world_seed(key), dict(self._describe(key)))
+        return self._observation(), {}
+
+    def _open(self, task: str) -> None:
+        """A world of the task in a living process."""
         if self._child is not None and not self._child.usable:
             self.close()
         if self._child is None:
             self._child, self._task = Child(self._launch()), None
-        if self._task != key.task:
+        if self._task != task:
             self._task = None
-            self._ask("open", key.task, dict(self._options(key.task)))
-            self._task = key.task
-        self._last = self._ask("reset", world_seed(key), dict(self._describe(key)))
-        return self._observation(), {}
+            self._ask("open", task, dict(self._options(task)))
+            self._task = task
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self._last = {"features": self._last.get("features", {}), **self._ask("step", action)}
         info = self._last["info"]
         return self._observation(), float(info.get("success", False)), self._last["terminated"], False, info
+
+    def reset_batch(self, keys: Sequence[EpisodeKey]) -> list[Lane]:
+        """Begin several episodes of one task."""
+        self._open(keys[0].task)
+        return self._lanes(
+            "reset_batch", [world_seed(key) for key in keys], [dict(self._describe(key)) for key in keys]
+        )
+
+    def step_batch(self, actions: Sequence[Any]) -> list[Lane]:
+        """A step of each; None where an episode has ended."""
+        return self._lanes("step_batch", list(actions))
+
+    def _lanes(self, name: str, *arguments: Any) -> list[Lane]:
+        return [Lane(**lane) for lane in self._ask("call", name, list(arguments))["value"]]
 
     def call(self, name: str, *arguments: Any) -> Any:
         """What a method of the world returns."""

@@ -37,6 +37,15 @@ class PointsSuite(IsolatedSuite):
         return Path(__file__).parent / "world.py"
 
 
+class ManyPointsSuite(PointsSuite):
+    """The same, several episodes at once."""
+
+    name = "many"
+    test_file = Path(__file__).parent / "test_many.py"
+    cameras = ()
+    batch = 4
+
+
 DECLARATION = 'python = ["3.11", "3.12", "3.13"]\nrequirements = ["numpy"]\n'
 
 

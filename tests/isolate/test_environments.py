@@ -196,7 +196,9 @@ def test_a_package_that_is_installed_alone_brings_nothing_along(environments, tm
             "Wheel-Version: 1.0\nGenerator: us\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         )
         wheel.writestr("greedy-1.0.dist-info/RECORD", "")
-    text = 'python = ["3.13", "3.12", "3.11"]\nrequirements = ["tinybot"]\nimports = ["greedy"]\nalone = ["greedy==1.0"]\n'
+    text = (
+        'python = ["3.13", "3.12", "3.11"]\nrequirements = ["tinybot"]\nimports = ["greedy"]\nalone = ["greedy==1.0"]\n'
+    )
     folders = {"tiny": declare(tmp_path / "tiny", text)}
     monkeypatch.setattr(module, "declarations", lambda: folders)
     assert cli.main(["install", "tiny", f"--offline={wheels}"]) == 0

@@ -33,11 +33,13 @@ def somebody(numpy_stays, pytester, tmp_path, monkeypatch):
         )
     )
     (package / "test_points.py").write_text(TEST)
+    (package / "test_many.py").write_text(TEST.replace("points", "many"))
     metadata = site / "somebody-1.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: somebody\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text(
         "[pytest_vla.environments]\npoints = somebody\n[pytest_vla.suites]\npoints = somebody:PointsSuite\n"
+        "many = somebody:ManyPointsSuite\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(site))
     monkeypatch.setenv("PYTEST_VLA_ENVS", str(pytester.path / "envs"))
@@ -114,6 +116,35 @@ def test_a_suite_without_an_oracle_is_skipped_under_it(somebody, pytester):
     result = pytester.runpytest_subprocess("--vla-suite=points", "--vla-policy=oracle", "--vla-task=steady", "-rs")
     result.stdout.fnmatch_lines(["*suite 'points' has no oracle*"])
     assert result.ret == 5
+
+
+@pytest.mark.slow
+def test_episodes_played_side_by_side_are_the_same_items(somebody, pytester, read_episodes):
+    """Selected, resumed, or spread over workers: an episode has its digest whatever it was played with."""
+    install(somebody, pytester)
+    arguments = ["--vla-suite=many", "--vla-task=steady,raises", "--vla-policy=random", "--vla-keep-actions"]
+    runs = {}
+    for name, more in {
+        "together": ["--vla-episodes=7"],
+        "workers": ["--vla-episodes=7", "-n2"],
+        "alone": ["--vla-episodes=7", "-k", "plain-03"],
+        "resumed": ["--vla-episodes=2"],
+    }.items():
+        pytester.runpytest_subprocess(*arguments, *more, f"--vla-run-dir={name}")
+        runs[name] = read_episodes(pytester.path / name)
+    pytester.runpytest_subprocess(
+        *arguments, "--vla-episodes=7", "--vla-run-dir=resumed", "--vla-resume", "--vla-keep-errors"
+    )
+    runs["resumed"] = read_episodes(pytester.path / "resumed")
+    facts = {
+        name: {key: (r["digest"], r["outcome"], r["steps"], r.get("actions")) for key, r in run.items()}
+        for name, run in runs.items()
+    }
+    assert len(facts["together"]) == 14
+    assert facts["together"] == facts["workers"] == facts["resumed"]
+    assert len(facts["alone"]) == 2
+    assert facts["alone"].items() <= facts["together"].items()
+    assert [key for key, r in runs["together"].items() if r["outcome"] == "error"] == ["many/raises-plain-00"]
 
 
 def test_collecting_starts_no_child_and_needs_no_environment(somebody, pytester):

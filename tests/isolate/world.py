@@ -46,6 +46,26 @@ class World:
             print("garbage " * 100_000)
             os.write(1, bytes(range(256)) * 100)
 
+    def reset_batch(self, seeds, episodes):
+        self.batches = getattr(self, "batches", 0) + 1
+        self.lanes = [World(self.task, self.size, 0) for _ in seeds]
+        seen = [lane.reset(seed, episode) for lane, seed, episode in zip(self.lanes, seeds, episodes)]  # noqa: B905
+        return [
+            {"observation": o, "digest": lane.digest(), "progress": lane.progress(), "features": lane.features()}
+            for lane, o in zip(self.lanes, seen)  # noqa: B905
+        ]
+
+    def step_batch(self, actions):
+        answers = []
+        for lane, action in zip(self.lanes, actions):  # noqa: B905
+            observation, terminated, info = lane.step(np.zeros(3) if action is None else action)
+            facts = {"observation": observation, "terminated": terminated, "info": info}
+            answers.append({**facts, "digest": lane.digest(), "progress": lane.progress()})
+        return answers
+
+    def how_many_batches(self):
+        return getattr(self, "batches", 0)
+
     def observe(self):
         image = np.full((self.size, self.size, 3), self.steps, np.uint8)
         image[0, 0] = (1, 2, 3)
