@@ -15,6 +15,8 @@ NAMES = [command.name for command in COMMANDS]
 
 # What is wrong with each command here, and a part of the one line that says so.
 BAD_INPUT = {
+    "install": (["../up"], "'../up' is no name of an environment"),
+    "uninstall": (["/etc"], "'/etc' is no name of an environment"),
     "new-suite": (["My-Suite"], "a suite cannot be called 'My-Suite'"),
     "show": (["nowhere"], "nowhere"),
     "report": (["nowhere", "-o", "page", "--vla-video=some"], "--vla-video must be unsolved, all, none or a whole"),
