@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -26,9 +27,10 @@ PALM_M = 0.036  # and the palm that far above it
 GRID_M = 0.004
 SPAN_M = 0.13  # of a map, to each side
 YAWS_DEG = tuple(range(-90, 90, 15))
-CLOSING_STEPS, OPENING_STEPS = 14, 8
+CLOSING_STEPS, HALF_CLOSING_STEPS, OPENING_STEPS = 14, 6, 8
 ROUNDS = 6
 SETTLING_STEPS = 30
+FLAT_M = 0.02  # no higher than a plate
 PATIENCE = 10  # steps without coming nearer
 LEAN_RAD = 0.6  # of a hand that pushes a drawer in, away from the handles above
 
@@ -97,6 +99,11 @@ class Oracle:
 
     def _move_thing(self, thing: str, target: str, *, inside: bool) -> Actions:
         body = self.env.obj_body_id[thing]
+        if inside and self._is_drawer(target) and not self.holds(["open", target]):
+            yield from self._slide(target, opened=True)
+        if self._is_flat(body) and self._is_on_table(target):
+            yield from self._drag(body, target)
+            return
         grasp = self._best_grasp(thing, body)
         if grasp is None:
             yield from self._rise(self.travel_height())
@@ -113,6 +120,38 @@ class Oracle:
             yield from self._grip(OPEN, OPENING_STEPS)
             return
         yield from self._put_down(body, target, turned, inside=inside)
+
+    def _is_flat(self, body: int) -> bool:
+        geoms = [g for g in self._of(body) if self.model.geom_group[g] == 0]
+        return max(_highest(self.model, self.data, g) for g in geoms) - self._bottom(body) < FLAT_M
+
+    def _is_on_table(self, target: str) -> bool:
+        site = self.env.object_sites_dict.get(target)
+        return site is not None and site.parent_name is None
+
+    def _drag(self, body: int, target: str) -> Actions:
+        """Move a plate over the table with a closed hand in it, against its rim."""
+        start, place = self.data.xpos[body].copy(), self._place(target)
+        way = (place - start) * [1, 1, 0]
+        ahead = 0.03 * way / max(float(np.linalg.norm(way)), 1e-6)
+        turned = rotation(0.0)
+        yield from self._grip(CLOSED, 4)
+        yield from self._rise(start[2] + 0.15)
+        low = start + ahead + [0, 0, TIP_M - 0.006]
+        yield from self._go(low + [0, 0, 0.1], turned, tolerance=0.015)
+        yield from self._go(low, turned, tolerance=0.004, steps=30)
+        done = partial(self._is_within, body, target)
+        for share in np.linspace(0.0, 1.3, 14)[1:]:
+            yield from self._go(low + share * way, turned, tolerance=0.012, steps=12, until=done)
+        yield from self._go(self.position + [0, 0, 0.12], turned, tolerance=0.03)
+        yield from self._grip(OPEN, 4)
+
+    def _is_within(self, body: int, target: str) -> bool:
+        return bool(np.linalg.norm((self.data.xpos[body] - self._place(target))[:2]) < 0.015)
+
+    def _is_drawer(self, target: str) -> bool:
+        site = self.env.object_sites_dict.get(target)
+        return bool(site is not None and site.parent_name in self.env.fixtures_dict and site.joints)
 
     def _put_down(self, body: int, target: str, turned: Array, *, inside: bool) -> Actions:
         for _ in range(2):  # the second time corrects what slipped in the hand
@@ -190,15 +229,18 @@ class Oracle:
         yield from self._grip(OPEN, 4)
 
     def _pull(self, handle: Array, top: float, out: Array, yaw: float, name: str) -> Actions:
+        """Take a bar with little room behind it: the fingers are half closed before they come down."""
         turned = rotation(yaw)
-        grip = np.array([*handle[:2], max(handle[2], top - PALM_M + 0.006)])
+        grip = np.array([*handle[:2], max(handle[2] - 0.002, top - PALM_M + 0.004)]) + 0.002 * out
         yield from self._rise(grip[2] + 0.12)
-        yield from self._go(grip + [0, 0, 0.1], turned, tolerance=0.01)
-        yield from self._go(grip, turned, tolerance=0.004, steps=40)
+        yield from self._go(grip + [0, 0, 0.1], turned, tolerance=0.006)
+        yield from self._grip(CLOSED, HALF_CLOSING_STEPS)
+        yield from self._grip(0.0, 4)
+        yield from self._go(grip + [0, 0, 0.03], turned, tolerance=0.003, steps=30)
+        yield from self._go(grip, turned, tolerance=0.003, steps=30)
         yield from self._grip(CLOSED, CLOSING_STEPS)
-        yield from self._go(
-            grip + 0.22 * out, turned, tolerance=0.01, steps=60, until=lambda: self.holds(["open", name])
-        )
+        is_open = partial(self.holds, ["open", name])
+        yield from self._go(grip + 0.22 * out, turned, tolerance=0.01, steps=60, until=is_open)
         yield from self._grip(OPEN, OPENING_STEPS)
         yield from self._go(self.position + [0, 0, 0.12], turned, tolerance=0.03)
 
@@ -389,7 +431,7 @@ def _judge(u: Array, v: Array, heights: Array, own: Array, spot: Array, yaw: flo
         return None
     floor = heights[fingers].max() + 0.003
     top = np.percentile(heights[held], 90)
-    palm = heights[(np.abs(v) < 0.03) & (np.abs(u) < 0.10)].max()
+    palm = heights[(np.abs(v) < 0.05) & (np.abs(u) < 0.11)].max()
     tip = max(floor, top - 0.030, palm - PALM_M - TIP_M)
     depth = top - tip
     if depth < 0.008:

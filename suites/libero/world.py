@@ -241,12 +241,16 @@ def _import_libero(assets: str) -> Any:
     return package
 
 
+_LIKE = {"floor": "floor", "wall": "plaster"}
+
+
 def _replace_absent_styles(folder: Path) -> None:
     """A floor or a wall whose texture is not among the assets gets one that is: the assets' check says so."""
     from libero.libero.envs.arenas.style import STYLE_MAPPING
 
-    for styles in STYLE_MAPPING.values():
+    for kind, styles in STYLE_MAPPING.items():
         there = [name for name in styles.values() if (folder / name).is_file()]
+        there = there or [path.name for path in sorted(folder.glob("*.png")) if _LIKE[kind] in path.name]
         for style, name in styles.items():
-            if name not in there and there:
+            if there and name not in there:
                 styles[style] = there[0]

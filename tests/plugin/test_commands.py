@@ -15,6 +15,8 @@ NAMES = [command.name for command in COMMANDS]
 
 # What is wrong with each command here, and a part of the one line that says so.
 BAD_INPUT = {
+    "install": (["../up"], "'../up' is no name of an environment"),
+    "uninstall": (["/etc"], "'/etc' is no name of an environment"),
     "new-suite": (["My-Suite"], "a suite cannot be called 'My-Suite'"),
     "show": (["nowhere"], "nowhere"),
     "report": (["nowhere", "-o", "page", "--vla-video=some"], "--vla-video must be unsolved, all, none or a whole"),
@@ -108,7 +110,7 @@ def test_without_a_command_the_help_is_shown(capsys):
 @pytest.mark.parametrize("name", NAMES)
 def test_an_option_of_pytest_has_its_name_there_and_the_short_one(name, capsys):
     flags = set(re.findall(r"--[a-z-]+[a-z]", help_of(capsys, name)))
-    own = {"--resume"} if name == "train" else set()  # goes on with a training, not with a run
+    own = {"--resume", "--data"} if name == "train" else set()  # of a training, not of a run: its dataset
     shared = {option.flag for option in OPTIONS if f"--{option.name}" in flags - own}
     assert shared == {flag for flag in flags if flag.startswith("--vla-")}
     assert shared >= SHARED.get(name, set())
