@@ -154,8 +154,10 @@ class Execution:
 
     def _upcoming(self, item: pytest.Item) -> Sequence[EpisodeKey]:
         """The episodes behind an item's that its suite may play along with it: of the same function, not recorded."""
-        key: EpisodeKey | None = item.callspec.params.get("episode")  # type: ignore[attr-defined]
-        batch = suite_named(key.suite).batch if key is not None else 1  # a hunt's probes come one by one
+        key = item.callspec.params.get("episode")  # type: ignore[attr-defined]
+        if not isinstance(key, EpisodeKey):
+            return ()  # a hunt chooses its episodes as it goes
+        batch = suite_named(key.suite).batch
         if batch == 1 or self.settings.report.record is not None:
             return ()
         items = item.session.items
