@@ -7,7 +7,8 @@ from pytest_vla.hunt.lazy import perturbations
 from pytest_vla.hunt.mark import hunt
 from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import Requirement, Suite, SuiteError, Termination, get_suite, register, suite_names
+from pytest_vla.suite import Requirement, Suite, SuiteError, Termination, register, suite_names
+from pytest_vla.suite import typed_suite as get_suite
 
 __all__ = [
     "EpisodeKey",

@@ -79,17 +79,17 @@ PLANTED = (point(camera_yaw=6), point(robot_delay=4, sensor_noise=5), point(lang
 @pytest.mark.parametrize(
     ("policy", "options", "digest"),
     [
-        (Policy(*PLANTED), {}, "13a8932d"),
-        (Policy(*PLANTED, bad_seeds=(2, 5)), {"batch": 4}, "d540d570"),
+        (Policy(*PLANTED), {}, "70607f7e"),
+        (Policy(*PLANTED, bad_seeds=(2, 5)), {"batch": 4}, "953ed0eb"),
         (
             Policy(*PLANTED, noise=0.12),
             {"known": [Find(PLANTED[1]), Find(point(camera_yaw=8, robot_delay=1), 3)]},
-            "17a414c2",
+            "c3e0eec5",
         ),
-        (Policy(PLANTED[0], noise=0.25, seed=1), {"random_seed": 1}, "8472184d"),
-        (Overloaded(PLANTED[1]), {"seeds": range(5, 9)}, "a4f6c02d"),
-        (Delicate(PLANTED[0]), {}, "86dae0e4"),
-        (Breaking(*PLANTED, noise=0.05, seed=2), {"batch": 2}, "0f2d809e"),
+        (Policy(PLANTED[0], noise=0.25, seed=1), {"random_seed": 1}, "faac2bbe"),
+        (Overloaded(PLANTED[1]), {"seeds": range(5, 9)}, "fceca332"),
+        (Delicate(PLANTED[0]), {}, "6501e9a7"),
+        (Breaking(*PLANTED, noise=0.05, seed=2), {"batch": 2}, "16936557"),
     ],
     ids=["reliable", "batch", "noisy", "noisier", "overloaded", "delicate", "breaking"],
 )
@@ -209,7 +209,7 @@ def test_episodes_that_break_say_nothing_about_the_policy():
 
 
 def test_everything_off_at_once_is_no_cause():
-    outcome = hunt(Overloaded(point(camera_yaw=6)), 400)
+    outcome = hunt(Overloaded(point(camera_yaw=6)), 400, random_seed=1)
     assert found(outcome) == {point(camera_yaw=6)}
     assert outcome.overloads >= 1
 
@@ -260,7 +260,8 @@ def test_a_cause_is_announced_as_soon_as_it_is_found():
     policy = Policy(point(camera_yaw=6), point(robot_delay=4, sensor_noise=5))
     announced = []
     outcome = hunt(policy, on_cause=lambda cause: announced.append((cause, len(policy.asked))))
-    assert [cause.point for cause, _ in announced] == [cause.point for cause in outcome.causes]
+    assert {cause.point for cause, _ in announced} == {cause.point for cause in outcome.causes}
+    assert len(announced) == 2
     assert all(asked < outcome.episodes for _, asked in announced)
 
 

@@ -85,7 +85,7 @@ def test_a_policy_whose_content_cannot_be_known_is_called_unverified(make_run, r
 
 def test_the_first_unsolved_episode_can_be_replayed_as_printed(make_run, record_of):
     run = make_run([record_of(3, "unsolved", "b"), record_of(2, "unsolved", "a", repeat=1), record_of(2, task="a")])
-    assert summary_lines(run)[-1].endswith("run.jsonl s/b-seen-03")
+    assert summary_lines(run)[-1].endswith("run.jsonl s/b-seen-03 --trust")
 
 
 def test_rates_on_other_data_than_the_published_are_marked_in_table_page_and_exports(make_run, record_of):

@@ -14,9 +14,9 @@ SUITES = Path(__file__).parents[3] / "suites"
 @pytest.fixture(scope="module")
 def suite(request: pytest.FixtureRequest):
     """The suite that the test file names in NAME."""
-    from pytest_vla.suite import get_suite
+    from pytest_vla.suite import typed_suite
 
-    return get_suite(request.module.NAME)
+    return typed_suite(request.module.NAME)
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from pytest_vla.suite import get_suite
+from pytest_vla.suite import typed_suite
 
 
 def need(name: str) -> None:
     """Skip the whole file, once, with the command that changes it."""
-    missing = get_suite(name).missing()
+    missing = typed_suite(name).missing()
     if missing is not None:
         pytest.skip(f"suite '{name}' needs {missing.module}: {missing.install}", allow_module_level=True)

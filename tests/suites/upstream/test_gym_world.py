@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import SuiteError, get_suite
+from pytest_vla.suite import SuiteError, typed_suite
 from pytest_vla.testing import check_suite
 
 ENVIRONMENTS = '''
@@ -44,7 +44,7 @@ def gym(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("pytest_vla.suite._registered", {})
     monkeypatch.delenv("PYTEST_VLA_DESCRIPTIONS", raising=False)
-    return get_suite
+    return typed_suite
 
 
 def test_an_environment_keeps_our_contract(gym):

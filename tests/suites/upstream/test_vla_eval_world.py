@@ -9,7 +9,7 @@ import pytest
 from installed import need
 
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import SuiteError, get_suite
+from pytest_vla.suite import SuiteError, typed_suite
 from pytest_vla.testing import check_suite
 
 REACHING = "vla_eval:reaching:ReachingBenchmark"
@@ -32,7 +32,7 @@ def project(numpy_stays, pytester, monkeypatch):
 def reaching(monkeypatch):
     monkeypatch.chdir(HERE)
     monkeypatch.setattr("pytest_vla.suite._registered", {})
-    return get_suite
+    return typed_suite
 
 
 def test_a_class_keeps_our_contract_unchanged(reaching):
