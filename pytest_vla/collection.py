@@ -109,10 +109,10 @@ def _why_nothing(options: RunOptions, suites: Sequence[Suite], chosen: Sequence[
         return f"--vla-suite={','.join(options.suite)}: the files that were collected are about {there}"
     if not (options.task and options.partition):
         return None
-    cells = [(suite.name, *cell) for suite in chosen for cell in suite.cells() if cell[0] in options.task]
-    if any(partition in options.partition for _, _, partition in cells):
+    cells = [cell for suite in chosen for cell in suite.cells() if cell[0] in options.task]
+    if any(partition in options.partition for _, partition in cells):
         return None
-    exist = dict.fromkeys(f"{task} in {partition}" for _, task, partition in cells)
+    exist = dict.fromkeys(f"{task} in {partition}" for task, partition in cells)
     return f"no such task in --vla-partition={','.join(options.partition)}; there is {', '.join(exist)}"
 
 

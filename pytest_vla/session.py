@@ -81,8 +81,8 @@ class Session:
         self._transport_s = 0.0
         self._shown_errors: set[tuple[str | None, str]] = set()
         self._errors = 0
-        self.hopeless = ""
-        """Why the run is given up: nothing but errors."""
+        self.hopeless = False
+        """Whether the run is given up: nothing but errors."""
         self._properties: dict[str, list[tuple[str, object]]] = {}
         self._inference: dict[str, Any] | None = None
         self._pytest_session: pytest.Session | None = None
@@ -256,8 +256,8 @@ class Session:
         self._errors += bool(errors)
         limit = max(HOPELESS, self.settings.run.max_errors)
         if self._errors >= limit and not self._measured and not self.hopeless:
-            self.hopeless = f"the first {limit} episodes ended in errors and nothing was measured"
-            self._stop(f"stopping: {self.hopeless}")
+            self.hopeless = True
+            self._stop(f"stopping: the first {limit} episodes ended in errors and nothing was measured")
 
     def _stop(self, why: str) -> None:
         """No more items, here or in the workers, as `-x` ends a run."""
@@ -333,7 +333,7 @@ class Session:
             max_errors=self.settings.run.max_errors,
             other_failures=self._other_failures,
             bad_input=self.usage_error is not None,
-            hopeless=bool(self.hopeless),
+            hopeless=self.hopeless,
             verdict=None if judgement is None else judgement.exit_code,
         ).exit_status()
 
