@@ -22,7 +22,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "run": (("run",), ("episode",)),
     "policies": (("policies",), ("episode",)),
     "perturb": (("perturb",), ("run",)),
-    "suite": (("suite", "benchmark"), ("episode", "perturb", "policies")),
+    "suite": (("suite", "benchmark", "suite_page"), ("episode", "perturb", "policies")),
     "rollout": (("rollout", "lockstep"), ("episode", "perturb", "policies", "suite")),
     "options": (("options", "command_line", "command"), ("policies", "suite")),
     "sim": (("sim",), ()),

@@ -106,7 +106,12 @@ def _merge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _suites_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="SUITE", help="only these (default: all)")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="SUITE",
+        help="tell all of these: cameras, state, actions, limits, axes",
+    )
 
 
 def _new_suite_arguments(parser: argparse.ArgumentParser) -> None:
@@ -171,12 +176,16 @@ def _new_suite(options: argparse.Namespace) -> int:
 
 
 def _suites(options: argparse.Namespace) -> int:
-    from pytest_vla.suite import get_suites
+    from pytest_vla.suite import get_suites, typed_suite
+    from pytest_vla.suite_page import format_lines
 
-    for suite in get_suites(options.names):
+    for suite in map(typed_suite, options.names) if options.names else get_suites():
         missing = suite.missing()
         note = f"  (needs {missing.module}: {missing.install})" if missing else _environment_note(suite)
         print(f"{suite.name}, version {suite.version}: {len(suite.cells())} (task, partition) cells{note}")
+        if options.names:
+            print(*format_lines(suite), sep="\n")
+            continue
         for task in suite.tasks():
             print(f"  {task}: {', '.join(partition for name, partition in suite.cells() if name == task)}")
     return 0

@@ -14,6 +14,7 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.perturb import AXES, MAX_LEVEL, Perturbation, perturbed
 from pytest_vla.policies import Policy
 from pytest_vla.policies.actions import check_action
+from pytest_vla.policies.base import pixels
 from pytest_vla.policies.builtin import NoopPolicy, RandomPolicy
 from pytest_vla.rollout import rollout
 from pytest_vla.suite import Suite, SuiteError, family_of, register
@@ -143,3 +144,6 @@ def _check_observation(suite: Suite, observation: Any) -> None:
     for camera, image in observation["images"].items():
         right = isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == 3
         assert right, f"image '{camera}' must be uint8 of shape (height, width, 3)"
+        size = image.shape[:2]
+        declared = suite.image_sizes.get(camera, size)
+        assert size == declared, f"image '{camera}' has {pixels(size)}, declared are {pixels(declared)}"

@@ -23,8 +23,9 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.inference.batching import Batcher
 from pytest_vla.inference.engine import Engine, Episode, Failure, Job
 from pytest_vla.inference.tree import TreeError, flatten, plain, signature
-from pytest_vla.policies.base import Policy, PolicyError
-from pytest_vla.policies.chunking import Chunked, ChunkState, execution
+from pytest_vla.policies.actions import flatten_action
+from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
+from pytest_vla.policies.chunking import Chunked, ChunkState, execution, steps_of
 from pytest_vla.policies.wire import (
     MAX_MESSAGE,
     PROTOCOL_VERSION,
@@ -35,6 +36,7 @@ from pytest_vla.policies.wire import (
     unpack_message,
     unpack_tree,
 )
+from pytest_vla.suite import SuiteError, get_suite
 
 try:
     from websockets.asyncio.server import Server, ServerConnection
@@ -108,6 +110,11 @@ class PolicyServer:
         self.policy, self.name, self.options, self.digest = policy, name, options, digest
         self._numbers = itertools.count()
         self._clients = 0
+        self._flatten = _flattening(policy.spec)
+
+    def flat(self, action: Any) -> Any:
+        """An action as either protocol has it, one array; parts of a dict one after the other, as its suite says."""
+        return self._flatten(action) if isinstance(action, Mapping) else np.asarray(action)
 
     async def run(self, on_ready: Callable[[Server], None] = lambda server: None) -> None:
         """Serve until cancelled."""
@@ -218,7 +225,7 @@ class Talk:
         except (PolicyError, WireError, TreeError) as error:
             reply = pack_message("error", {"error": f"observation_failed: {error}"}, number)
         else:
-            reply = pack_message("action", {"actions": action}, number)
+            reply = pack_message("action", {"actions": self.server.flat(action)}, number)
         await self.connection.send(reply)
 
     async def _one_action(self, observation: Mapping[str, Any]) -> Any:
@@ -254,7 +261,8 @@ class Talk:
                 await self.connection.send(str(error))
                 await self.connection.close(1011, "the policy failed")
                 return
-            actions = action if self.server.policy.spec.chunk > 1 else _as_chunk(action)
+            chunk = steps_of(action) if self.server.policy.spec.chunk > 1 else [action]
+            actions = np.stack([self.server.flat(step) for step in chunk])
             timing = {"infer_ms": 1e3 * (monotonic() - start)}
             await self.connection.send(pack_tree({"actions": actions, "server_timing": timing}))
 
@@ -267,6 +275,14 @@ class Talk:
         if isinstance(answer, Failure):
             raise PolicyError(answer.message)
         return plain(answer)
+
+
+def _flattening(spec: PolicySpec) -> Callable[[Any], Any]:
+    """That of the suite the policy acts in, where it names one that is known here."""
+    for name in spec.suites[:1]:
+        with suppress(SuiteError):
+            return get_suite(name).flatten_action
+    return flatten_action
 
 
 def _episode_key(task: Any, number: int) -> EpisodeKey:
@@ -299,13 +315,6 @@ def _from_openpi(received: dict[str, Any], names: Mapping[str, str]) -> dict[str
             is_image = isinstance(value, np.ndarray) and value.ndim == 3
             observation["images" if is_image else "state"][name] = value
     return observation
-
-
-def _as_chunk(action: Any) -> Any:
-    """A chunk of one."""
-    return (
-        {key: _as_chunk(part) for key, part in action.items()} if isinstance(action, dict) else np.asarray(action)[None]
-    )
 
 
 def run_server(policy_text: str, options: ServeOptions, device: str = "cpu") -> int:

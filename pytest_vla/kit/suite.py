@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_vla.suite import Requirement, Suite, SuiteError
@@ -46,6 +47,10 @@ class GantrySuite(TaskSuite):
     control_hz = 10.0
     cameras = ("front", "wrist")
     state_keys = ("ee",)
+    meanings: Mapping[str, str] = {
+        "state.ee": "x, y, z (m) of the tip, and how far the gripper is open (0 to 1)",
+        "action": "x, y, z (m) to go to, and how far to open the gripper (0 to 1)",
+    }
     requires = (MUJOCO,)
 
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec, pixels
 
 IMAGE_PREFIX = "observation.images."
 STATE = "observation.state"
@@ -58,7 +58,13 @@ class LeRobotPolicy(Policy):
 
         batch: dict[str, Any] = {"task": [str(o.get("instruction", "")) for o in observations]}
         for camera in self.spec.cameras:
-            images = torch.from_numpy(np.stack([o["images"][camera] for o in observations])).to(self._device)
+            frames = np.stack([o["images"][camera] for o in observations])
+            declared = self.spec.image_sizes.get(camera)
+            if declared is not None and frames.shape[1:3] != tuple(declared):
+                raise PolicyError(
+                    f"camera '{camera}' gives {pixels(frames.shape[1:3])}, the policy takes {pixels(declared)}"
+                )
+            images = torch.from_numpy(frames).to(self._device)
             batch[IMAGE_PREFIX + camera] = images.permute(0, 3, 1, 2).float() / 255
         if self.spec.state:
             rows = [np.concatenate([np.ravel(value) for value in o["state"].values()]) for o in observations]
@@ -91,4 +97,19 @@ def spec_of(config: dict[str, Any]) -> PolicySpec:
     cameras = tuple(name.removeprefix(IMAGE_PREFIX) for name in features if name.startswith(IMAGE_PREFIX))
     chunk = int(config.get("chunk_size") or config.get("horizon") or 1)
     horizon = int(config["n_action_steps"]) if config.get("n_action_steps") else None
-    return PolicySpec(cameras=cameras, state=STATE in features, chunk=chunk, horizon=horizon)
+    sizes = {camera: _size(features[IMAGE_PREFIX + camera]) for camera in cameras}
+    return PolicySpec(
+        cameras=cameras,
+        state=STATE in features,
+        chunk=chunk,
+        horizon=horizon,
+        image_sizes={camera: size for camera, size in sizes.items() if size is not None},
+    )
+
+
+def _size(feature: Any) -> tuple[int, int] | None:
+    """Height and width as a feature declares them: (channels, height, width)."""
+    match feature:
+        case {"shape": [int(), int(height), int(width)]}:
+            return height, width
+    return None

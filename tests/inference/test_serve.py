@@ -224,3 +224,17 @@ def test_a_server_of_ours_tells_which_policy_it_has_and_stays_unverified(monkeyp
         assert not source.verified
         told.append(source.digest.rpartition(":")[2])
     assert told[0] != told[1]
+
+
+def test_actions_of_several_parts_go_as_one_vector_in_both_protocols():
+    server = Served("Parts")
+    try:
+        with server.talk() as connection:
+            _, payload, _ = exchange(connection, 1, 5.0)
+            assert payload["actions"].tolist() == [0, 5, 5]
+        with server.talk() as connection:
+            unpack_tree(connection.recv(PATIENCE_S))
+            connection.send(pack_tree({"observation/x": np.array([5.0]), "prompt": "go"}))
+            assert unpack_tree(connection.recv(PATIENCE_S))["actions"].tolist() == [[0, 5, 5]] * 3
+    finally:
+        server.end()

@@ -399,3 +399,15 @@ def test_what_lives_with_the_environment_cannot_be_had_without_one(kind):
 
 def test_policies_of_every_kind_start_an_episode_without_a_suite(endpoint):
     assert bound(endpoint.url).reset(EpisodeKey("s", "t", "p", 0)) is None
+
+
+def test_a_lerobot_folder_of_other_image_sizes_is_refused_before_the_first_episode(lerobot):
+    from pytest_vla.suite import get_suite
+
+    policy = bound(lerobot)
+    assert policy.spec.image_sizes == {"front": (8, 6)}
+    refused = policy.spec.mismatch(get_suite("vima"))
+    assert refused == "the policy takes 8 x 6 pixels of camera 'front'; 'vima' gives 128 x 256 pixels"
+    larger = {**observation(), "images": {"front": np.zeros((16, 12, 3), np.uint8)}}
+    with pytest.raises(PolicyError, match="gives 16 x 12 pixels, the policy takes 8 x 6"):
+        policy.act([larger], [None])
