@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,6 +36,7 @@ from pytest_vla.gate.plugin import GateHooks, register_gate
 from pytest_vla.hunt.hooks import HuntHooks
 from pytest_vla.hunt.items import HuntKey
 from pytest_vla.inference.session import told
+from pytest_vla.logs import Log
 from pytest_vla.messages import NotRun, Planned, Rolled, attach, is_repeated, is_worker, outcomes_of, send, sendable
 from pytest_vla.policies import Policy
 from pytest_vla.report.session import register_report
@@ -78,6 +80,8 @@ def pytest_configure(config: pytest.Config) -> None:
     provide(settings.run.data, settings.run.env_memory)
     served = getattr(config, "workerinput", {}).get("vla_served")
     config.stash[EXECUTION] = Execution(settings, is_worker(config), served)
+    if "vla_log" in getattr(config, "workerinput", {}):
+        config.pluginmanager.register(WorkerLog(Log(Path(config.workerinput["vla_log"]))), "vla-log")  # type: ignore[attr-defined]
     config.pluginmanager.register(Fixtures(config.stash[EXECUTION]), "vla-fixtures")
     config.stash[ASKED] = []
     config.stash[HUNTS] = HuntHooks(config, config.stash[EXECUTION])
@@ -282,6 +286,8 @@ class XdistHooks:
         """Workers and their replacements all collect the same: the controller says what is done already."""
         node.workerinput["vla_done"] = _done(node.config).to_list()
         run = node.config.stash.get(SESSION, None)
+        if run is not None:
+            node.workerinput["vla_log"] = str(run.log_of(node.gateway.id))
         if run is not None and run.service is not None:
             node.workerinput["vla_served"] = told(run.service, node.gateway.id)
 
@@ -310,6 +316,18 @@ class XdistHooks:
         from xdist.scheduler import WorkStealingScheduling
 
         return WorkStealingScheduling(config, log)
+
+
+class WorkerLog:
+    """Keeps what a worker's items print: pytest shows it of failures, and a test that fails for another reason."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        said = [text for title, text in report.sections if title.endswith(report.when or "")]
+        if any(said):
+            self.log.write(f"--- {report.nodeid} ({report.when})\n" + "\n".join(filter(None, said)) + "\n")
 
 
 class Fixtures:

@@ -10,7 +10,8 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from pytest_vla.run.file import FILE_NAME, RunFileError
+from pytest_vla.run.file import RunFileError
+from pytest_vla.run.places import FILE_NAME
 
 if sys.platform != "win32":
     import fcntl

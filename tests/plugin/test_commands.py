@@ -19,6 +19,7 @@ BAD_INPUT = {
     "uninstall": (["/etc"], "'/etc' is no name of an environment"),
     "new-suite": (["My-Suite"], "a suite cannot be called 'My-Suite'"),
     "show": (["nowhere"], "nowhere"),
+    "runs": (["nowhere"], "there is no run in 'nowhere/'"),
     "report": (["nowhere", "-o", "page", "--vla-video=some"], "--vla-video must be unsolved, all, none or a whole"),
     "plot": (["nowhere", "-o", "figures"], "nowhere"),
     "watch": (["nowhere", "--once"], "nowhere"),

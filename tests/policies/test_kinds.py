@@ -12,7 +12,7 @@ import pytest
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.policies import EnvSource, PolicyError, PolicySpec, load_policy
-from pytest_vla.policies.chat import parse_action
+from pytest_vla.policies.chat import ChatPolicy, Endpoint, parse_action
 from pytest_vla.policies.kinds import ENTRY_POINT_GROUP, KINDS, installed_kinds, kind_of, load_shared
 
 
@@ -295,8 +295,14 @@ def test_a_chat_endpoint_that_misbehaves_is_an_error_of_that_row(endpoint, said,
 
 
 def test_a_chat_endpoint_that_is_gone_is_a_lost_server():
-    (answer,) = bound("http://127.0.0.1:9/v1?model=small").act([observation()], [None])
+    gone = Endpoint.at("http://127.0.0.1:9/v1?model=small")[0]
+    (answer,) = ChatPolicy(gone).act([observation()], [None])
     assert answer.reason == "server_lost"
+
+
+def test_a_chat_endpoint_that_was_never_there_is_said_before_the_first_episode():
+    with pytest.raises(PolicyError, match=r"nothing answers at http://127\.0\.0\.1:9/v1: Connection refused"):
+        load_policy("http://127.0.0.1:9/v1?model=small")
 
 
 def test_a_chat_address_must_name_the_model():
