@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -93,6 +94,14 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_file", type=Path, metavar="RUN", help=RUN_HELP)
 
 
+def _show_arguments(parser: argparse.ArgumentParser) -> None:
+    _run_arguments(parser)
+    parser.add_argument(
+        "--sort", choices=("suite", "success"), default="suite", help="rows as listed, or the worst first"
+    )
+    parser.add_argument("--json", action="store_true", help="the table as data, as export --format=json writes it")
+
+
 def _replay_arguments(parser: argparse.ArgumentParser) -> None:
     _run_arguments(parser)
     parser.add_argument("episode", metavar="NODEID", help="a pytest node id, or SUITE/TASK-PARTITION-INDEX")
@@ -131,7 +140,12 @@ def _show(options: argparse.Namespace) -> int:
     from pytest_vla.run import read_run
 
     run = read_run(options.run_file)
-    print(describe_run(run))
+    if options.json:
+        from pytest_vla.report.exports import rates
+
+        print(json.dumps(rates(run), indent=1, ensure_ascii=False))
+        return 0
+    print(describe_run(run, options.sort))
     if run.hunts:
         from pytest_vla.hunt.summary import hunt_lines
         from pytest_vla.options import shown_path
@@ -218,7 +232,7 @@ def _sheet(options: argparse.Namespace) -> int:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("show", "look at a run", "print the table of a run", _run_arguments, _show),
+    Command("show", "look at a run", "print the table of a run", _show_arguments, _show),
     *REPORT_COMMANDS,
     Command(
         "replay",
