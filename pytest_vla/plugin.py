@@ -91,18 +91,19 @@ def pytest_configure(config: pytest.Config) -> None:
     register_recording(config, settings)
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(XdistHooks(), "vla-xdist")
-    if settings.robustness.perturbing:
-        from pytest_vla.perturb.plan import planned_perturbations
-
-        planned_perturbations(settings.robustness)  # what cannot be read is said at once
     if config.option.help or not (settings.inference.policy or settings.run.suite):
         return
     check_checkout(config)
     name_members(settings.run)
     typed = config.args_source is pytest.Config.ArgsSource.ARGS
     files = config.args if typed else default_files(config, settings.run)
+    own_files = typed or any(not _is_shipped(path) for path in files)
+    if settings.robustness.perturbing:
+        from pytest_vla.perturb.plan import check_readable
+
+        check_readable(settings.robustness, own_suites=own_files)
     if not is_worker(config):
-        check_before_collection(settings.run, own_files=typed or any(not _is_shipped(path) for path in files))
+        check_before_collection(settings.run, own_files=own_files)
     if not typed:
         use_files(config, files)
 

@@ -20,6 +20,7 @@ from pytest_vla.suggest import unknown
 if TYPE_CHECKING:
     import gymnasium
 
+    from pytest_vla.perturb import Axis
     from pytest_vla.policies import Policy
 
 ENTRY_POINT_GROUP = "pytest_vla.suites"
@@ -91,6 +92,8 @@ class Suite(ABC):
     rotations: Sequence[str] = ()  # the ways in which an action may have its rotation, other than the space's own
     #: what the numbers mean, and in which units: by `state.KEY`, and by `action` or `action.PART`
     meanings: Mapping[str, str] = {}
+    #: perturbation axes that this suite brings, in the groups there are
+    own_axes: Sequence[Axis] = ()
     #: a variant of another suite, or one that takes an environment of its own: run only when `--vla-suite` names it
     only_by_name: bool = False
     has_oracle: bool = False  # a suite that defines `oracle` has one, unless it says otherwise
@@ -173,7 +176,8 @@ class Suite(ABC):
         """The perturbation axes that work here: those around any environment, and those its `reset` applies itself."""
         from pytest_vla.perturb import everywhere
 
-        return everywhere(cameras=bool(self.cameras), states=bool(self.state_keys))
+        found = everywhere(cameras=bool(self.cameras), states=bool(self.state_keys))
+        return [*found, *(axis.name for axis in self.own_axes)]
 
     def random_action(self, space: gymnasium.Space[Any]) -> Any:
         """One draw of the random policy; a suite narrows it where most of the space is impossible."""
@@ -257,7 +261,11 @@ def provided() -> Provided:
 
 
 def register(suite: Suite) -> Suite:
-    """Make a suite object known under its name, as `@vla.benchmark(suite)` does."""
+    """Make a suite object known under its name, as `@vla.benchmark(suite)` does, and the axes that it brings."""
+    if suite.own_axes:
+        from pytest_vla.perturb import add_axes
+
+        add_axes(suite.own_axes)
     _registered[suite.name] = suite
     return suite
 

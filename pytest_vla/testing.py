@@ -120,8 +120,9 @@ def _start(suite: Suite, env: Any, key: EpisodeKey) -> tuple[str, bytes]:
 
 
 def _ends(suite: Suite) -> list[str]:
-    """Every axis that the suite applies itself, at both ends of each direction."""
-    axes = [AXES[name] for name in suite.axes() if AXES[name].stage == "scene"]
+    """Every axis that the suite applies or brings itself, at both ends of each direction."""
+    own = {axis.name for axis in suite.own_axes}
+    axes = [AXES[name] for name in suite.axes() if AXES[name].stage == "scene" or name in own]
     return [f"{axis.name}={level}" for axis in axes for level in axis.levels if abs(level) in (1, MAX_LEVEL)]
 
 

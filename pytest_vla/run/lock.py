@@ -62,6 +62,21 @@ class RunLock:
             self._descriptor = -1
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a process writes in the folder now; where there are no locks, whether one says that it does."""
+    try:
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        _lock(descriptor)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return sys.platform == "win32"
+
+
 def _lock(descriptor: int) -> None:
     """BlockingIOError where another has it. Windows, and file systems that know no locks, go without."""
     if sys.platform != "win32":
