@@ -106,6 +106,7 @@ def _replay_arguments(parser: argparse.ArgumentParser) -> None:
     _run_arguments(parser)
     parser.add_argument("episode", metavar="NODEID", help="a pytest node id, or SUITE/TASK-PARTITION-INDEX")
     share(parser, "policy", help="another policy than the run's own")
+    share(parser, "trust-policy")
     ask_for_trust(parser)
 
 
@@ -156,8 +157,10 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _replay(options: argparse.Namespace) -> int:
+    from pytest_vla.policies.trust import trust
     from pytest_vla.replay import replay
 
+    trust(options.trust_policy or ())
     replayed = replay(options.run_file, options.episode, options.policy, trust=options.trust)
     print(replayed)
     return 0 if replayed.same else 1

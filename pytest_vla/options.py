@@ -114,6 +114,10 @@ class InferenceOptions:
     deterministic: bool = field(
         default=False, metadata=flag("Same bits at any -n: batches of one fixed size (--vla-batch, or 8)")
     )
+    trust_policy: tuple[str, ...] = field(
+        default=(),
+        metadata=option("names", "NAMES", "Modules, files or folders whose code a model file may run, or all"),
+    )
     allow_leaks: bool = field(
         default=False,
         metadata=flag("Run a policy although it was trained on tasks that count as unseen; the report says so"),

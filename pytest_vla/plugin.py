@@ -39,6 +39,7 @@ from pytest_vla.inference.session import told
 from pytest_vla.logs import Log
 from pytest_vla.messages import NotRun, Planned, Rolled, attach, is_repeated, is_worker, outcomes_of, send, sendable
 from pytest_vla.policies import Policy
+from pytest_vla.policies.trust import trust
 from pytest_vla.report.session import register_report
 from pytest_vla.run import KeySet, Unrun
 from pytest_vla.session import Session
@@ -78,6 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "vla_hunt(hunted): a hunt in a pytest-vla suite; set by @vla.hunt")
     settings = read_settings(config)
     provide(settings.run.data, settings.run.env_memory)
+    trust(settings.inference.trust_policy)
     served = getattr(config, "workerinput", {}).get("vla_served")
     config.stash[EXECUTION] = Execution(settings, is_worker(config), served)
     if "vla_log" in getattr(config, "workerinput", {}):

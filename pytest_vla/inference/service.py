@@ -21,6 +21,7 @@ from typing import IO, Any
 from pytest_vla.inference.status import Statistics, StatusPage
 from pytest_vla.logs import Log
 from pytest_vla.policies.base import PolicyError, PolicySpec
+from pytest_vla.policies.trust import trusted
 
 START_LIMIT_S = 1800.0  # the largest models take minutes to load
 BACKOFF_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -143,6 +144,7 @@ class Replica:
         options = {
             "policy": self.options.policy,
             "path": sys.path,
+            "trust": trusted(),
             "device": self.device,
             "batch": self.options.batch,
             "fixed": self.options.fixed,

@@ -64,10 +64,10 @@ class GantrySuite(TaskSuite):
         return self.noop(env) if last is None else last
 
     def provenance(self) -> dict[str, str]:
-        """What pixels depend on besides the key: runs that differ in it do not pair. It may try out renderers first."""
-        from pytest_vla.sim.mujoco import backend
+        """What episodes depend on besides the key: runs that differ in it do not pair. It may try renderers first."""
+        from pytest_vla.sim.mujoco import made_with
 
-        return {"renderer": f"mujoco-{backend()}"}
+        return made_with()
 
 
 def own(env: gymnasium.Env[Any, Any], kind: type[EnvT]) -> EnvT:

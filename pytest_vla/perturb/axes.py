@@ -214,6 +214,11 @@ def place(name: str) -> tuple[int, str]:
     return _PLACES.get(name, len(_PLACES)), name
 
 
+def axis_named(name: str) -> Axis:
+    """The axis; of one that only another process or installation knows, what its name says. ValueError for no name."""
+    return AXES.get(name) or Axis(name, "known where its suite is", "", _OTHERS, signed=True)
+
+
 def add_axes(axes: Iterable[Axis]) -> None:
     """Make axes known that a suite brings; a name means the same thing everywhere."""
     for axis in axes:

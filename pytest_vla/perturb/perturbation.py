@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_vla.perturb.axes import AXES, place
+from pytest_vla.perturb.axes import AXES, axis_named, place
 from pytest_vla.perturb.axis import MAX_LEVEL, Axis, PerturbationError, UnknownAxis
 from pytest_vla.suggest import unknown
 
@@ -49,6 +49,20 @@ class Perturbation:
         return cls(tuple(sorted(off, key=lambda pair: place(pair[0]))))
 
     @classmethod
+    def recorded(cls, text: str) -> Perturbation | None:
+        """What a run file says, also of axes that only its suite knows; None where it is nothing of ours."""
+        try:
+            return cls.parse(text)
+        except UnknownAxis:
+            pairs = [part.partition("=") for part in text.split(",")]
+        except PerturbationError:
+            return None
+        try:
+            return cls(tuple((axis_named(name.strip()).name, int(level)) for name, _, level in pairs))
+        except ValueError:
+            return None
+
+    @classmethod
     def parse(cls, text: str) -> Perturbation:
         """Read `camera.yaw=3,light.brightness=5`; the empty text is no perturbation."""
         if not text.strip():
@@ -75,7 +89,7 @@ class Perturbation:
 
     def __iter__(self) -> Iterator[tuple[Axis, int]]:
         """Axes and their levels, in canonical order."""
-        return ((AXES[name], level) for name, level in self.levels)
+        return ((axis_named(name), level) for name, level in self.levels)
 
     def level(self, name: str) -> int:
         return dict(self.levels).get(name, 0)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec, pixels
+from pytest_vla.policies.trust import ask_for
 
 IMAGE_PREFIX = "observation.images."
 STATE = "observation.state"
@@ -81,6 +82,7 @@ def load_folder(folder: Path) -> LeRobotPolicy:
         from lerobot.policies.factory import get_policy_class, make_pre_post_processors
     except ImportError as error:
         raise PolicyError(f"'{folder}' is a LeRobot policy: pip install lerobot ({error})") from None
+    _check_processors(folder)
     try:
         config = PreTrainedConfig.from_pretrained(folder)
         model = get_policy_class(config.type).from_pretrained(folder, config=config)
@@ -89,6 +91,18 @@ def load_folder(folder: Path) -> LeRobotPolicy:
     except Exception as error:
         raise PolicyError(f"LeRobot cannot load '{folder}': {type(error).__name__}: {error}") from error
     return LeRobotPolicy(model, before, after, spec_of(read_config(folder)))
+
+
+def _check_processors(folder: Path) -> None:
+    """A step by a name of LeRobot's own registry is data; one by `class` is any callable that can be imported."""
+    for file in sorted(folder.glob("*processor*.json")):
+        try:
+            steps = json.loads(file.read_text(encoding="utf-8"))["steps"]
+            classes = [step["class"] for step in steps if "class" in step]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise PolicyError(f"'{file}' cannot be read: {error}") from None
+        if classes:
+            ask_for(folder.name, f"'{file}' would import and call {', '.join(map(str, classes))}")
 
 
 def spec_of(config: dict[str, Any]) -> PolicySpec:

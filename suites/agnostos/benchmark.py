@@ -185,6 +185,6 @@ class AgnostosSuite(TaskSuite):
         return supported(scene_axes(ROOM))
 
     def provenance(self) -> dict[str, str]:
-        from pytest_vla.sim.mujoco import backend
+        from pytest_vla.sim.mujoco import made_with
 
-        return {"renderer": f"mujoco-{backend()}"}
+        return made_with()

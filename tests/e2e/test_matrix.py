@@ -219,7 +219,7 @@ def play(folder, kind, suites, workers):
     run = folder / f"run_{len(list(folder.glob('run_*')))}"
     command = [sys.executable, "-m", "pytest", f"--vla-policy={policy}", f"--vla-suite={suites}", "--vla-episodes=1"]
     tasks = ",".join(TASKS[suite] for suite in suites.split(","))
-    command += [f"--vla-task={tasks}", f"--vla-run-dir={run}", *workers, "-q"]
+    command += ["--vla-trust-policy=any_suite_torch", f"--vla-task={tasks}", f"--vla-run-dir={run}", *workers, "-q"]
     try:
         done = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True)
     finally:

@@ -112,3 +112,9 @@ def test_the_gap_of_the_page_is_the_gap_of_the_comparison():
     assert f"{100 * page.gap:+.1f}" == "-75.0"
     (line,) = [line for line in describe([OLD, NEW], ["old", "new"]).splitlines() if line.split()[:2] == ["dice", "L2"]]
     assert line.split()[2:] == ["-25.0", "-75.0"]
+
+
+def test_runs_of_two_versions_of_a_simulator_name_both():
+    old, new = (run(records("." * 20, made_with={"simulator": f"mujoco-{v}"})) for v in ("3.8.1", "4.0.0"))
+    text = describe([old, new], ["old", "new"])
+    assert "unpaired: the baseline was made with simulator mujoco-3.8.1, this run with mujoco-4.0.0" in text

@@ -55,7 +55,7 @@ def test_an_axis_of_a_suite_can_be_typed_and_swept(slippery, workers):
     result = slippery.runpytest_subprocess(*options, "--vla-perturb=robot.slip=8", "--vla-task=near")
     result.stdout.fnmatch_lines(["*robot.slip=8*0.0%*control 100.0%*"])
     swept = slippery.runpytest_subprocess(*options, "--vla-sweep=robot.slip", "--vla-task=near")
-    swept.stdout.fnmatch_lines(["*sweep of robot.slip: wheels turn without moving*"])
+    swept.stdout.fnmatch_lines(["*sweep of robot.slip: *"])
 
 
 def test_a_name_that_no_suite_brings_is_still_one_line(slippery):
