@@ -22,6 +22,7 @@ from pytest_vla._version import __version__
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.inference.batching import Batcher
 from pytest_vla.inference.engine import Engine, Episode, Failure, Job
+from pytest_vla.inference.intake import MOST_HELD, Intake, is_foreign
 from pytest_vla.inference.tree import TreeError, flatten, plain, signature
 from pytest_vla.policies.actions import flatten_action
 from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
@@ -29,6 +30,8 @@ from pytest_vla.policies.chunking import Chunked, ChunkState, execution, steps_o
 from pytest_vla.policies.wire import (
     MAX_MESSAGE,
     PROTOCOL_VERSION,
+    Limits,
+    TooLarge,
     WireError,
     pack_message,
     pack_tree,
@@ -46,7 +49,11 @@ try:
 except ImportError:
     raise PolicyError('pytest-vla serve needs websockets: pip install "pytest-vla[remote]"') from None
 
+QUICK_BYTES = 8 << 20  # a message that is no larger, packed and unpacked, takes milliseconds to read
 GREETING_LIMIT_S = 1.0  # who has not spoken by then is an openpi client and waits for us
+
+
+Unpack = Callable[[bytes | str, Limits], Any]
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ class ServeOptions:
     ensemble: str | None = None
     max_message: int = MAX_MESSAGE
     max_clients: int = 256
+    max_held: int = MOST_HELD
     idle_limit: float = 3600.0
     names: Mapping[str, str] = field(default_factory=dict)
 
@@ -111,6 +119,8 @@ class PolicyServer:
         self._numbers = itertools.count()
         self._clients = 0
         self._flatten = _flattening(policy.spec)
+        self._intake = Intake(options.max_held)
+        self._quick, self._patient = ThreadPoolExecutor(2, "reader"), ThreadPoolExecutor(1, "patient-reader")
 
     def flat(self, action: Any) -> Any:
         """An action as either protocol has it, one array; parts of a dict one after the other, as its suite says."""
@@ -128,7 +138,8 @@ class PolicyServer:
                 process_request=self._before_upgrade,
                 compression=None,
                 max_size=self.options.max_message,
-                max_queue=4,
+                max_queue=1,
+                create_connection=self._intake.connections(),
                 open_timeout=10,
                 ping_interval=None,  # a client that simulates for a minute is not gone
             ) as server:
@@ -136,6 +147,17 @@ class PolicyServer:
                 await desk
         finally:
             desk.cancel()
+
+    async def read(self, connection: ServerConnection, unpack: Unpack, data: bytes | str) -> Any:
+        """A message, taken apart beside the loop; a large one waits for other large ones, and no small one for it."""
+        loop = asyncio.get_running_loop()
+        try:
+            if len(data) <= QUICK_BYTES:
+                with suppress(TooLarge):
+                    return await loop.run_in_executor(self._quick, unpack, data, Limits(QUICK_BYTES))
+            return await loop.run_in_executor(self._patient, unpack, data, Limits())
+        finally:
+            self._intake.settled(connection)  # type: ignore[arg-type]
 
     # --- HTTP --------------------------------------------------------------------------------------------------------
 
@@ -145,6 +167,9 @@ class PolicyServer:
             return connection.respond(HTTPStatus.OK, json.dumps({"status": "ok"}))
         if path == "/healthz":
             return connection.respond(HTTPStatus.OK, "OK\n")
+        foreign = is_foreign(request, self.options.host)
+        if foreign is not None and not self.options.token:
+            return connection.respond(HTTPStatus.FORBIDDEN, f"{foreign}\n")
         if not self._is_allowed(request):
             return connection.respond(HTTPStatus.UNAUTHORIZED, "this server needs a token\n")
         if self._clients >= self.options.max_clients:
@@ -206,7 +231,7 @@ class Talk:
 
     async def _vla_eval(self, data: bytes | str) -> None:
         while True:
-            kind, payload, number = unpack_message(data)
+            kind, payload, number = await self.server.read(self.connection, unpack_message, data)
             if kind == "hello":
                 await self.connection.send(pack_message("hello", self._introduction(), number))
             elif kind == "episode_start":
@@ -251,7 +276,7 @@ class Talk:
         metadata = {"policy": self.server.name, "digest": self.server.digest, "pytest_vla": __version__}
         await self.connection.send(pack_tree(metadata))
         while True:
-            received = unpack_tree(await self._next())
+            received = await self.server.read(self.connection, unpack_tree, await self._next())
             start = monotonic()
             try:
                 if not isinstance(received, dict):
