@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,18 @@ from pytest_vla.hunt.hooks import HuntHooks
 from pytest_vla.hunt.items import HuntKey
 from pytest_vla.inference.session import told
 from pytest_vla.logs import Log
-from pytest_vla.messages import NotRun, Planned, Rolled, attach, is_repeated, is_worker, outcomes_of, send, sendable
+from pytest_vla.messages import (
+    NotRun,
+    Planned,
+    Rolled,
+    Working,
+    attach,
+    is_repeated,
+    is_worker,
+    outcomes_of,
+    send,
+    sendable,
+)
 from pytest_vla.policies import Policy
 from pytest_vla.policies.trust import trust
 from pytest_vla.report.session import register_report
@@ -214,6 +226,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if key is None:
         return (yield)
     if PLANNED in item.config.stash:
+        send(item, Working(os.getpid()))
         send(item, item.config.stash[PLANNED])
         del item.config.stash[PLANNED]
     if not isinstance(key, EpisodeKey):

@@ -23,6 +23,7 @@ from pytest_vla.messages import (
     Probed,
     Rolled,
     Said,
+    Working,
     attach,
     message_of,
     release,
@@ -52,6 +53,7 @@ from pytest_vla.run.record import alike
 from pytest_vla.run.table import FAULTS
 from pytest_vla.run.writer import is_unborn
 from pytest_vla.suite import get_suite, suite_names
+from pytest_vla.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from pytest_vla.gate.plugin import GateSession
@@ -84,6 +86,7 @@ class Session:
         self._errors = 0
         self.hopeless = False
         """Whether the run is given up: nothing but errors."""
+        self._watchdog = Watchdog(settings.run.timeout)
         self._properties: dict[str, list[tuple[str, object]]] = {}
         self._inference: dict[str, Any] | None = None
         self._pytest_session: pytest.Session | None = None
@@ -111,6 +114,8 @@ class Session:
             session = cls(config, settings, source, held)
             config.add_cleanup(session.close)
             session.service = service
+            if service is not None:
+                service.tell_processes(session._watchdog.watch)
             session.live.statistics = service.statistics if service is not None else None
             return session
         except (PolicyError, RunFileError) as error:
@@ -158,6 +163,7 @@ class Session:
 
     def close(self) -> None:
         """However the session ended."""
+        self._watchdog.close()
         self.writer.close()
 
     # --- the run file ------------------------------------------------------------------------------------------------
@@ -233,6 +239,8 @@ class Session:
                 self.writer.write(line.to_record())
             case Said(text):
                 self.live.say(text)
+            case Working(process):
+                self._watchdog.watch(process)
 
     def _write(self, record: Record) -> None:
         self.writer.write(record.to_record())

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from select import select
@@ -98,6 +99,13 @@ class Service:
         ]
         return [(title, text) for title, text in tails if text]
 
+    def tell_processes(self, hear: Callable[[int], None]) -> None:
+        """The number of every server process there is, and of those that will be started in their place."""
+        for replica in self._replicas:
+            replica.hear_process = hear
+        for process in self.pids:
+            hear(process)
+
     def statistics(self) -> dict[str, Any]:
         total = sum((replica.page.read() for replica in self._replicas), Statistics())
         restarts = [note for replica in self._replicas for note in replica.deaths]
@@ -135,6 +143,7 @@ class Replica:
         self.log = Log(Path(self._scratch.name if self._scratch else options.logs or "") / f"{self.name}.log")
         self._output = self.log.open()
         self._ready: IO[bytes] | None = None
+        self.hear_process: Callable[[int], None] = lambda process: None
         self._restart_at: float | None = None
         self._idle_deaths = 0
         self._answered = 0
@@ -166,6 +175,7 @@ class Replica:
             )
         finally:
             os.close(writer)
+        self.hear_process(self.process.pid)
         self._ready = os.fdopen(ready, "rb")
 
     def wait_ready(self, limit: float) -> dict[str, Any]:
