@@ -73,12 +73,16 @@ def run_page(page, folder):
     """Every block of a page, top to bottom; what failed, as text."""
     furnish(folder)
     code, failures = PRELUDE, []
-    for number, block in enumerate(blocks(page)):
+    for block in blocks(page):
         if block.name is not None:
             (folder / block.name).write_text(block.text)
-        elif block.language == "python":
-            code += textwrap.dedent(block.text)
-            failures += run_python(code, block, number, folder)
+    for number, block in enumerate(blocks(page)):
+        if block.name is not None:
+            continue
+        if block.language == "python":
+            whole = code + textwrap.dedent(block.text)
+            failures += run_python(whole, block, number, folder)
+            code = code if "def test_" in block.text else whole
         elif block.language == "toml" and "[tool.pytest_vla" in block.text and page.name == "gate.md":
             (folder / "pyproject.toml").write_text(block.text)
         elif block.language == "":
@@ -93,7 +97,7 @@ def run_python(code, block, number, folder):
     if "def test_" not in block.text:
         done = run(f"python {file.name}", folder)
         return [] if done.returncode == 0 else [f"{block.text}\n{done.stdout[-1500:]}{done.stderr[-1500:]}"]
-    options = "--vla-policy=random --vla-episodes=1 --vla-hunt-scenes=1 --vla-hunt-episodes=3"
+    options = "--vla-policy=oracle --vla-episodes=1 --vla-hunt-scenes=1 --vla-hunt-episodes=3"
     hunting = "vla.hunt" in block.text
     done = run(f"pytest {file.name} {options.replace('--vla-episodes=1 ', '') if hunting else options}", folder)
     fine = done.returncode in (0, 1) and not re.search(r"\b[1-9]\d* (error|failed)", done.stdout)

@@ -135,7 +135,6 @@ ATTACKS = {
     "opaque constant": _opaque,
     "operator": in_model(_target),
     "size": in_model(_size),
-    "guards": in_model(_guards),
     "name": in_model(_placeholder),
 }
 
@@ -154,6 +153,13 @@ def test_a_graph_that_would_run_code_is_refused_before_torch_reads_it(graph, att
     path = rewritten(graph, ATTACKS[attack])
     with pytest.raises(PolicyError, match=r"was refused.*--vla-trust-policy=changed\.pt2"):
         load_policy(str(path))
+    assert not os.path.exists(MARK)
+
+
+def test_the_guards_of_a_graph_are_not_run(graph, torch):
+    policy = load_policy(str(rewritten(graph, in_model(_guards)))).policy
+    with torch.no_grad():
+        policy.act([{"state": {"arm": np.zeros(3, np.float32)}}], [None])
     assert not os.path.exists(MARK)
 
 
