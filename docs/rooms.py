@@ -49,7 +49,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("hunt",),
         ("episode", "execution", "messages", "options", "perturb", "run", "suite"),
     ),
-    "plugin": (("plugin", "session", "collection", "ending"), ("*",)),
+    "plugin": (("plugin", "session", "collection", "ending", "forgetting"), ("*",)),
     "cli": (("cli",), ("*",)),
     "suites": (("suites",), ("episode", "isolate", "kit", "perturb", "policies", "sim", "suite")),
     "suites' policies": (("suites.policy",), ("episode", "policies", "suites", "train")),
