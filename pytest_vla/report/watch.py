@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.report.live import clock
 from pytest_vla.report.running import RunningRates, describe
 from pytest_vla.run import Identity, Plan, Record, RunFileError, run_path
+from pytest_vla.run.file import parse_line
 from pytest_vla.run.lock import is_held
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class Tail:
         if not text.strip():
             return None
         try:
-            line = json.loads(text)
+            line = parse_line(text)
             if isinstance(line, dict) and "type" in line:
                 return line
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
         self.damaged += 1
         return None
