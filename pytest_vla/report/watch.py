@@ -83,7 +83,7 @@ class Progress:
         for line in lines:
             try:
                 self._take(line["type"], line)
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
                 self.unread += 1
         self._arrivals = [(at, done) for at, done in self._arrivals if now - at <= RECENT_S] + [(now, self.finished)]
 
@@ -173,9 +173,9 @@ def _picture(progress: Progress, tail: Tail) -> Group:
     if reasons:
         parts.append(Text(reasons))
     if progress.inference is not None:
-        from pytest_vla.inference.session import describe as describe_servers
+        from pytest_vla.inference.session import describe_recorded
 
-        parts += [Text(line) for line in describe_servers(progress.inference)]
+        parts += [Text(line) for line in describe_recorded(progress.inference)]
     if tail.damaged or progress.unread:
         parts.append(Text(f"{tail.damaged + progress.unread} lines cannot be read and are left out"))
     return Group(*parts)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CURVE_DIGITS = 4
-MOST_BYTES = 64 << 20  # of one part of the actions of one episode
+MOST_BYTES = 4 << 20  # of one part of the actions of one episode: a million numbers
 
 
 @dataclass
