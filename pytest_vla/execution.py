@@ -15,6 +15,7 @@ import pytest
 
 from pytest_vla.episode import EpisodeKey, Result, printable
 from pytest_vla.inference.session import local_source, remote_source
+from pytest_vla.lockstep import Together
 from pytest_vla.messages import NotRun, Rolled
 from pytest_vla.options import InferenceOptions, Settings
 from pytest_vla.policies import Policy, PolicyError, PolicySource, PolicySpec
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import gymnasium
 
 MAX_ENVS = 4
+LOOK_AHEAD = 2  # times the lanes of a suite: the next episodes for those that become free
 LONGEST_OBJECTION = 500
 RESULTS = pytest.StashKey[list[Result]]()
 WHY = pytest.StashKey[str]()
@@ -45,7 +47,7 @@ class Execution:
         self._limited_at: float | None = None
         self._misses: dict[str, str | None] = {}
         self._locations: dict[str, tuple[str, int | None, str]] = {}
-        self._played: dict[EpisodeKey, Any] = {}
+        self._together = Together()
         self._bound: tuple[Any, Any] | None = None
         self._places: dict[str, int] | None = None
         self._envs: OrderedDict[tuple[str, str], gymnasium.Env[Any, Any]] = OrderedDict()
@@ -142,7 +144,7 @@ class Execution:
         def on_result(result: Result) -> None:
             results.append(result if tape is None else tape.added_to(result))
 
-        around = Surroundings(self.settings.run.timeout, on_result, on_step, self._upcoming(item), self._played)
+        around = Surroundings(self.settings.run.timeout, on_result, on_step, self._upcoming(item), self._together)
         token = surroundings.set(around)
         self._limit_native_hangs(item.config)
         try:
@@ -165,7 +167,7 @@ class Execution:
             self._places = {each.nodeid: place for place, each in enumerate(items)}
         place = self._places[item.nodeid]
         function = item.nodeid.partition("[")[0]
-        following = items[place + 1 : place + batch]
+        following = items[place + 1 : place + LOOK_AHEAD * batch]
         return [each.callspec.params["episode"] for each in following if each.nodeid.partition("[")[0] == function]  # type: ignore[attr-defined]
 
     def _limit_native_hangs(self, config: pytest.Config) -> None:
