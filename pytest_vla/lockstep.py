@@ -206,5 +206,16 @@ class Together:
         return self._flight
 
 
+def side_by_side(
+    suite: Suite, policy: Policy, env: gymnasium.Env[Any, Any], keys: Iterable[EpisodeKey]
+) -> dict[EpisodeKey, Played]:
+    """Episodes of one task, played to their ends at once; whatever anybody raises is raised."""
+    done: dict[EpisodeKey, Played] = {}
+    flight = Flight(suite, policy, env, done)
+    flight.add(keys)
+    flight.play(lambda: False, lambda: None)
+    return done
+
+
 def _fits(key: EpisodeKey, episode: EpisodeKey) -> bool:
     return (key.suite, key.task, key.perturbation) == (episode.suite, episode.task, "")

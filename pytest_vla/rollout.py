@@ -109,6 +109,7 @@ class Attempt:
         self.phase = "reset"
         self.limit = suite.step_limit(episode.task)
         self.steps = 0
+        self.first_success: int | None = None
         self.progress: float | None = None
         self.instruction = ""
         self.scene: Mapping[str, str | float] = {}
@@ -134,6 +135,8 @@ class Attempt:
     def verdict(self, terminated: bool, info: Mapping[str, Any]) -> tuple[Outcome, str | None, str] | None:
         """How the episode came out, by its last step; None where it goes on."""
         success, failure = bool(info.get("success", False)), info.get("failure")
+        if success and self.first_success is None:
+            self.first_success = self.steps
         if failure:
             return "unsolved", known_failure(failure), str(info.get("message", ""))
         ends = terminated or self.steps >= self.limit
@@ -144,11 +147,15 @@ class Attempt:
         return "unsolved", "terminated" if terminated else "step_limit", ""
 
     def result(self, outcome: Outcome, reason: str | None, message: str, seconds: float) -> Result:
+        undone = self.first_success if outcome == "unsolved" else None
+        if undone is not None and not message:
+            message = f"solved at step {undone}, but no longer at the end"
         return Result(
             episode=self.episode,
             outcome=outcome,
             reason=reason,
             message=message or getattr(self.state, "remark", ""),  # what a policy has to say of its own
+            extra={} if undone is None else {"first_success": undone},
             steps=self.steps,
             progress=self.progress,
             digest=self.states.hexdigest() if self.initial_digest else "",

@@ -3,9 +3,9 @@
 A child is the interpreter of some environment with this file as its script: Python 3.8 or later, with nothing of ours
 on its path. So this module imports the standard library only. numpy is used where a world brings it.
 
-A message is a header, a JSON text and the bytes of the arrays in it. What a child sends of any size is put into memory
-that both share: it sends the descriptor once, and from then on an observation costs one copy on each side. Standard
-output is not part of it: a world may print what it likes.
+A message is a header, a JSON text and the bytes of the arrays in it. What is of any size is put into memory that both
+share: its descriptor is sent once, and from then on an observation costs one copy on each side. Standard output is not
+part of it: a world may print what it likes.
 """
 
 from __future__ import annotations
@@ -130,6 +130,12 @@ class Channel:
         memory = self._exactly(inline) if inline else (self._theirs if shared else b"")
         return restore(json.loads(text), memory)
 
+    def close(self) -> None:
+        self.sock.close()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
     def _header(self) -> tuple[bytes, int | None]:
         room = socket.CMSG_SPACE(struct.calcsize("i"))
         data, rights, _, _ = self.sock.recvmsg(_HEADER.size, room)
@@ -172,6 +178,14 @@ class Channel:
         os.ftruncate(self._fd, size)
         self._mine = mmap.mmap(self._fd, size)
         self._is_new = True
+
+
+def attached(descriptor: int) -> mmap.mmap:
+    """The memory behind a descriptor that came."""
+    try:
+        return mmap.mmap(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
 
 
 def _unlinked() -> int:
@@ -292,7 +306,7 @@ def main(arguments: list[str]) -> None:
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != own]
     _die_with_parent()
     _limit_memory(limit)
-    serve(Channel(socket.socket(fileno=descriptor), shares=True), Host(path))
+    serve(Channel(socket.socket(fileno=descriptor), attached, shares=True), Host(path))
 
 
 if __name__ == "__main__":
