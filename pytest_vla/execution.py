@@ -28,6 +28,8 @@ from pytest_vla.suite import Suite, SuiteError, get_suite
 if TYPE_CHECKING:
     import gymnasium
 
+    from pytest_vla.hunt.items import HuntKey
+
 MAX_ENVS = 4
 LOOK_AHEAD = 2  # times the lanes of a suite: the next episodes for those that become free
 LONGEST_OBJECTION = 500
@@ -42,15 +44,25 @@ class Execution:
     def __init__(self, settings: Settings, is_worker: bool, served: Mapping[str, Any] | None = None) -> None:
         self.settings = settings
         self.is_worker = is_worker
+        self.current: EpisodeKey | HuntKey | None = None
+        """What the item that runs now is about."""
         self._served = served
         self._source: PolicySource | None = None
         self._limited_at: float | None = None
-        self._misses: dict[str, str | None] = {}
+        self._misses: dict[tuple[str, str], str | None] = {}
         self._locations: dict[str, tuple[str, int | None, str]] = {}
         self._together = Together()
         self._bound: tuple[Any, Any] | None = None
         self._places: dict[str, int] | None = None
         self._envs: OrderedDict[tuple[str, str], gymnasium.Env[Any, Any]] = OrderedDict()
+
+    def episode(self) -> EpisodeKey:
+        """The episode of the item that runs now; of a hunt its first one."""
+        if self.current is None:
+            raise pytest.UsageError("this test uses the fixtures of pytest-vla without @vla.benchmark(SUITE)")
+        return (
+            self.current if isinstance(self.current, EpisodeKey) else self.current.episode(self.current.first_episode)
+        )
 
     def source(self) -> PolicySource:
         """The policy of this run, loaded once."""
@@ -74,24 +86,26 @@ class Execution:
         policy: Policy = self._bound[1]
         return policy
 
-    def skip_reason(self, suite: Suite) -> str | None:
-        """Why no episode of this suite is run, or None."""
+    def skip_reason(self, suite: Suite, task: str) -> str | None:
+        """Why no episode of this task is run, or None."""
         if self.settings.inference.policy is None:
             return f"no policy: add --vla-policy={choices()}"
-        return self.misses(suite)
+        return self.misses(suite, task)
 
-    def misses(self, suite: Suite) -> str | None:
-        """Why a policy that was named cannot be tested in this suite here, or None."""
+    def misses(self, suite: Suite, task: str) -> str | None:
+        """Why a policy that was named cannot be tested in this task here, or None."""
         if self.settings.inference.policy is None:
             return None
-        if suite.name not in self._misses:
-            missing = suite.missing()
+        place = suite.name, task
+        if place not in self._misses:
+            missing = suite.missing_in(task)
             if missing is not None:
-                self._misses[suite.name] = f"suite '{suite.name}' needs {missing.module}: {missing.install}"
+                what = f"suite '{suite.name}'" if suite.missing() else f"task '{task}' of suite '{suite.name}'"
+                self._misses[place] = f"{what} needs {missing.module}: {missing.install}"
             else:
                 mismatch = misfit(self.source().spec, suite, self.settings.inference)
-                self._misses[suite.name] = f"suite '{suite.name}' does not fit: {mismatch}" if mismatch else None
-        return self._misses[suite.name]
+                self._misses[place] = f"suite '{suite.name}' does not fit: {mismatch}" if mismatch else None
+        return self._misses[place]
 
     def leaked(self, plan: Plan) -> list[str]:
         """Planned tasks that the policy was trained on although they count as unseen, as SUITE/TASK."""
@@ -131,7 +145,7 @@ class Execution:
         item.location = file, line, before + item.name
 
     @contextmanager
-    def watching(self, item: pytest.Item, last: bool = True) -> Iterator[None]:
+    def watching(self, item: pytest.Item, upcoming: Sequence[EpisodeKey] = (), last: bool = True) -> Iterator[None]:
         """Run an item with its limit set and its results listened to; a pause may follow the `last` one."""
         results = item.stash.setdefault(RESULTS, [])
         tape = Tape() if self.settings.report.taping else None
@@ -144,7 +158,7 @@ class Execution:
         def on_result(result: Result) -> None:
             results.append(result if tape is None else tape.added_to(result))
 
-        around = Surroundings(self.settings.run.timeout, on_result, on_step, self._upcoming(item), self._together)
+        around = Surroundings(self.settings.run.timeout, on_result, on_step, upcoming, self._together)
         token = surroundings.set(around)
         self._limit_native_hangs(item.config)
         try:
@@ -154,11 +168,8 @@ class Execution:
             if last:
                 self._lift_the_limit()
 
-    def _upcoming(self, item: pytest.Item) -> Sequence[EpisodeKey]:
+    def upcoming(self, item: pytest.Item, key: EpisodeKey) -> Sequence[EpisodeKey]:
         """The episodes behind an item's that its suite may play along with it: of the same function, not recorded."""
-        key = item.callspec.params.get("episode")  # type: ignore[attr-defined]
-        if not isinstance(key, EpisodeKey):
-            return ()  # a hunt chooses its episodes as it goes
         batch = suite_named(key.suite).batch
         if batch == 1 or self.settings.report.record is not None:
             return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,11 +67,7 @@ class IsolatedSuite(Suite):
     @cached_property
     def declared(self) -> Environment | None:
         """What is declared of its environment; None where it has none of its own."""
-        return self._declared(self.environment)
-
-    @cache  # noqa: B019: suites live as long as the process
-    def _declared(self, name: str) -> Environment | None:
-        return environment(name) if name else None
+        return declared_environment(self.environment)
 
     def env_group(self, task: str) -> str:
         """One child process a worker and environment: the world in it is replaced when the task changes."""
@@ -89,7 +85,7 @@ class IsolatedSuite(Suite):
         from pytest_vla.isolate.process import Launch, launch_in
 
         memory = provided().memory_gb
-        declared = self._declared(self.environment_of(task) if task else self.environment)
+        declared = declared_environment(self.environment_of(task) if task else self.environment)
         if declared is None:
             return Launch(Path(sys.executable), self.world, memory_gb=memory)
         if installed(declared.name) is None:
@@ -125,7 +121,7 @@ class IsolatedSuite(Suite):
         from pytest_vla.isolate.rendering import renderer_of
 
         names = dict.fromkeys([self.environment, *map(self.environment_of, self.tasks())])
-        there = [(declared, installed(declared.name)) for name in names if (declared := self._declared(name))]
+        there = [(declared, installed(declared.name)) for name in names if (declared := declared_environment(name))]
         if not there:
             return {}
         made = {"environment": ",".join(f"{each.name}-{receipt.digest}" for each, receipt in there if receipt)}
@@ -140,7 +136,7 @@ class IsolatedSuite(Suite):
         return self.missing() or self._missing_environment(self.environment_of(task))
 
     def _missing_environment(self, name: str) -> Requirement | None:
-        declared = self._declared(name)
+        declared = declared_environment(name)
         if declared is None or name in self._there:
             return None
         receipt = installed(declared.name)
@@ -169,3 +165,8 @@ class IsolatedSuite(Suite):
             return Requirement("its data", f"{self.fetch}, then add --vla-data={self.name}=DIR")
         absent = next((name for name in self.data if not (folder / name).exists()), None)
         return None if absent is None else Requirement(f"'{folder / absent}'", self.fetch)
+
+
+def declared_environment(name: str) -> Environment | None:
+    """What is declared under that name; nothing is under an empty one."""
+    return environment(name) if name else None
