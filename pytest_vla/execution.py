@@ -100,7 +100,7 @@ class Execution:
         if place not in self._misses:
             missing = suite.missing_in(task)
             if missing is not None:
-                what = f"suite '{suite.name}'" if suite.missing() else f"task '{task}' of suite '{suite.name}'"
+                what = f"suite '{suite.name}'" if suite.missing() else f"a part of suite '{suite.name}'"
                 self._misses[place] = f"{what} needs {missing.module}: {missing.install}"
             else:
                 mismatch = misfit(self.source().spec, suite, self.settings.inference)
