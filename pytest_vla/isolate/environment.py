@@ -1,7 +1,7 @@
-"""An environment: packages under a name, in a folder of their own, for suites that cannot share ours.
+"""An environment: packages under a name, in a folder of their own, for suites and policies that cannot share ours.
 
 It is declared by a folder with `environment.toml` (and `requirements.lock`, the exact versions): that of a shipped
-suite, or that of a package which offers it through the entry point group `pytest_vla.environments`.
+suite, that of a package which offers it through the entry point group `pytest_vla.environments`, or a user's own.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pytest_vla.suite import SuiteError
 ENTRY_POINT_GROUP = "pytest_vla.environments"
 FOLDER_VARIABLE = "PYTEST_VLA_ENVS"
 DECLARATION, LOCK, RECEIPT = "environment.toml", "requirements.lock", "installed.json"
+KEPT = "declared"  # in an environment's folder: what it was made from, where that was a folder and no package
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,39}")
 _REQUIREMENT = re.compile(
@@ -175,11 +176,22 @@ def environment(name: str) -> Environment:
     )
 
 
+def declared_in(folder: Path) -> Environment:
+    """The environment that a folder of the user's own declares, under the folder's name."""
+    name = folder.resolve().name
+    if name in declarations():
+        raise IsolateError(f"'{folder}': there is an environment '{name}' already; give the folder another name")
+    return read_declaration(name, folder)
+
+
 def _declared(name: str) -> Environment:
     folders = declarations()
-    if name not in folders:
-        raise IsolateError(unknown("environment", name, sorted(folders)))
-    return read_declaration(name, folders[name])
+    if name in folders:
+        return read_declaration(name, folders[name])
+    kept = place_of(name) / KEPT
+    if (kept / DECLARATION).is_file():
+        return read_declaration(name, kept)
+    raise IsolateError(unknown("environment", name, sorted(folders)))
 
 
 def read_declaration(name: str, folder: Path) -> Environment:

@@ -5,29 +5,25 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+import kinetix
 import numpy as np
-
-LARGEST_SPLIT = 8
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-#: Into so many parts lanes are split, one a core: XLA itself runs operations as small as these on one core.
-SPLIT = 1 << (max(1, min(LARGEST_SPLIT, CORES // WORKERS)).bit_length() - 1)
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={SPLIT}"
-
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import kinetix  # noqa: E402
-from jax.sharding import Mesh, PartitionSpec  # noqa: E402
-from kinetix.environment import env as kinetix_env  # noqa: E402
-from kinetix.environment.spaces import ActionType, ObservationType  # noqa: E402
-from kinetix.util.saving import load_from_json_file  # noqa: E402
+from kinetix.environment import env as kinetix_env
+from kinetix.environment.spaces import ActionType, ObservationType
+from kinetix.util.saving import load_from_json_file
 
 LEVELS = os.path.join(os.path.dirname(kinetix.__file__), "levels")
 # Compiling takes half a minute a size: it is kept beside the interpreter, for the next process.
 jax.config.update("jax_compilation_cache_dir", os.path.join(sys.prefix, "compiled"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
+
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+PARTS = max(1, CORES // WORKERS)  # XLA runs operations as small as these on one core: lanes are dealt out to several
 
 
 class World:
@@ -40,7 +36,8 @@ class World:
         self.level, self.static, params = load_from_json_file(os.path.join(LEVELS, f"{level}.json"))
         self.params = params.replace(max_timesteps=steps)
         self.alone = self._lanes(1)
-        self.many: Lanes | None = None
+        self.many: list[Lanes] = []
+        self.threads = ThreadPoolExecutor(PARTS)
 
     def reset(self, seed: int, episode: dict[str, Any]) -> dict[str, Any]:
         lane = self.alone.begin([seed], [episode])[0]
@@ -58,14 +55,24 @@ class World:
         return self.now
 
     def reset_batch(self, seeds: list[int | None], episodes: list[Any]) -> list[dict[str, Any] | None]:
-        """Begin episodes where there is a seed; a first one of all lanes decides how many are simulated."""
-        if self.many is None or None not in seeds:
-            self.many = self._lanes(next(width for width in self.widths if width >= len(seeds)))
-        return self.many.begin(seeds, episodes)
+        """Begin episodes where there is a seed. When all lanes begin, that decides how many there are."""
+        if None not in seeds:
+            share = -(-len(seeds) // PARTS)
+            self.many = [self._lanes(next(width for width in self.widths if width >= share)) for _ in range(PARTS)]
+        return self._each(Lanes.begin, seeds, episodes)
 
     def step_batch(self, actions: list[Any]) -> list[dict[str, Any] | None]:
-        assert self.many is not None
-        return self.many.step(actions)
+        return self._each(Lanes.step, actions)
+
+    def _each(self, method: Any, *lists: list[Any]) -> list[dict[str, Any] | None]:
+        """Every part does its share of the lists, a core each."""
+        share = -(-len(lists[0]) // PARTS)
+        starts = range(0, len(lists[0]), share)
+        parts = [
+            self.threads.submit(method, lanes, *(given[start : start + share] for given in lists))
+            for lanes, start in zip(self.many, starts, strict=False)
+        ]
+        return [answer for part in parts for answer in part.result()]
 
     def _lanes(self, width: int) -> Lanes:
         return Lanes(simulator(self.static, self.params, width), self.level, self.noise, self.instruction)
@@ -85,6 +92,7 @@ class Lanes:
     def begin(self, seeds: list[int | None], episodes: list[Any]) -> list[dict[str, Any] | None]:
         """A new episode in every lane that is given a seed; the others go on as they are."""
         fresh = np.zeros(self.simulate.width, bool)
+        self.keys, self.stds, self.moments = self.keys.copy(), self.stds.copy(), self.moments.copy()
         for number, (seed, episode) in enumerate(zip(seeds, episodes, strict=True)):
             if seed is None:
                 continue
@@ -105,7 +113,7 @@ class Lanes:
         for number in np.flatnonzero(asked):
             given[number] = actions[number]
         self.state, *seen = self.simulate.step(self.keys, self.state, self.moments, given, self.stds)
-        self.moments += 1
+        self.moments = self.moments + 1  # not in place: the simulator may still be reading
         return self._answers(asked, *seen)
 
     def _answers(self, asked: Any, seen: Any, flat: Any, goals: Any, ends: Any) -> list[dict[str, Any] | None]:
@@ -147,20 +155,9 @@ class Simulator:
             seen, state, _, end, info = env.step(step_key, state, noisy, params)
             return plain(state), seen, bits(state), info["GoalR"], end  # the reward has a part for coming nearer
 
-        self.reset = self._compiled(reset, (0, None))
-        self.replace = self._compiled(replace, (0, None, 0, 0))
-        self.step = self._compiled(step, (0, 0, 0, 0, 0))
-
-    def _compiled(self, function: Any, axes: tuple[int | None, ...]) -> Any:
-        """For all lanes, in as many parts as there are cores for."""
-        many = jax.vmap(function, in_axes=axes)
-        parts = SPLIT if self.width % SPLIT == 0 else 1
-        if parts == 1:
-            return jax.jit(many)
-        lanes, same = PartitionSpec("lanes"), PartitionSpec()
-        specs = tuple(same if axis is None else lanes for axis in axes)
-        mesh = Mesh(np.array(jax.devices()[:parts]), ("lanes",))
-        return jax.jit(jax.shard_map(many, mesh=mesh, in_specs=specs, out_specs=lanes, check_vma=False))
+        self.reset = jax.jit(jax.vmap(reset, in_axes=(0, None)))
+        self.replace = jax.jit(jax.vmap(replace, in_axes=(0, None, 0, 0)))
+        self.step = jax.jit(jax.vmap(step, in_axes=(0, 0, 0, 0, 0)))
 
 
 _simulators: dict[tuple[str, int], Simulator] = {}  # by what they are compiled for

@@ -89,9 +89,10 @@ def test_pictures_are_upright_and_not_mirrored(suite, upstream):
         f"import numpy as np\nw = World('Lift', {options}); o = w.reset(4, {{}})\n"
         "p = w.picture('agentview').astype(int); red = (p[..., 0] > 80) & (p[..., 0] > 2 * p[..., 1])\n"
         "rows, columns = np.nonzero(red)\n"
-        "from robosuite.utils.camera_utils import get_camera_transform_matrix as matrix\n"
-        "at = matrix(w.env.sim, 'agentview', 256, 256) @ np.append(w.seen['cube_pos'], 1.0)\n"
-        "print(json.dumps([float(rows.mean()), float(columns.mean()), at[1] / at[2], at[0] / at[2]]))"
+        "data, model = w.env.sim.data._data, w.env.sim.model._model; camera = model.camera('agentview').id\n"
+        "x, y, z = data.cam_xmat[camera].reshape(3, 3).T @ (w.seen['cube_pos'] - data.cam_xpos[camera])\n"
+        "focal = 128 / np.tan(np.radians(model.cam_fovy[camera]) / 2)\n"
+        "print(json.dumps([float(rows.mean()), float(columns.mean()), 128 + focal * y / z, 128 - focal * x / z]))"
     )
     assert found[0] == pytest.approx(found[2], abs=4)
     assert found[1] == pytest.approx(found[3], abs=4)
