@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +18,10 @@ from pytest_vla.isolate import protocol
 from pytest_vla.isolate.environment import Environment, python_of
 from pytest_vla.isolate.install import clean_variables
 from pytest_vla.isolate.rendering import VARIABLE, renderer_of
+from pytest_vla.suite import provided
 
 GB = 1 << 30
+DATA_VARIABLE = "PYTEST_VLA_DATA_"  # and the name of an environment: the folder that --vla-data gives it
 LAST_WORDS = 4000  # characters of what a child printed
 CLOSE_S = 5.0  # how long a world may take to close
 
@@ -34,6 +36,8 @@ class Launch:
     """All of its environment variables."""
     memory_gb: float = 0.0
     """At how much memory it is stopped; 0: when the machine has none left."""
+    prepare: Sequence[Path] = ()
+    """Scripts that run before the world is imported."""
 
 
 def launch_in(environment: Environment, world: Path, memory_gb: float = 0.0) -> Launch:
@@ -41,7 +45,11 @@ def launch_in(environment: Environment, world: Path, memory_gb: float = 0.0) -> 
     variables = dict(environment.variables)
     if environment.renders:
         variables[VARIABLE] = renderer_of(environment)
-    return Launch(python_of(environment.folder), world, clean_variables(variables), memory_gb)
+    for part in environment.name.split("+"):
+        if part in provided().data:
+            variables[f"{DATA_VARIABLE}{part.upper()}"] = str(provided().data[part])
+    python = python_of(environment.folder)
+    return Launch(python, world, clean_variables(variables), memory_gb, environment.prepare)
 
 
 class Child:
@@ -57,6 +65,7 @@ class Child:
                     str(theirs.fileno()),
                     str(launch.world),
                     str(int(launch.memory_gb * GB)),
+                    *map(str, launch.prepare),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -14,6 +14,7 @@ import importlib.util
 import json
 import mmap
 import os
+import runpy
 import signal
 import socket
 import struct
@@ -201,8 +202,9 @@ def _unlinked() -> int:
 class Host:
     """Holds one world at a time, and does what it is asked."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, prepare: list[str]) -> None:
+        """`path` is that of the world, before which the scripts in `prepare` run."""
+        self.path, self.prepare = path, prepare
         self.module: Any = None
         self.world: Any = None
         self.moment = 0
@@ -212,6 +214,8 @@ class Host:
         """A world of that task, in place of the one before."""
         self.close()
         if self.module is None:
+            for script in self.prepare:
+                runpy.run_path(script, run_name="prepare")
             spec: Any = importlib.util.spec_from_file_location("world", self.path)
             self.module = importlib.util.module_from_spec(spec)
             sys.modules["world"] = self.module
@@ -301,12 +305,12 @@ def _limit_memory(limit: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    descriptor, path, limit = int(arguments[0]), arguments[1], int(arguments[2])
+    descriptor, path, limit, first = int(arguments[0]), arguments[1], int(arguments[2]), arguments[3:]
     own = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != own]
     _die_with_parent()
     _limit_memory(limit)
-    serve(Channel(socket.socket(fileno=descriptor), attached, shares=True), Host(path))
+    serve(Channel(socket.socket(fileno=descriptor), attached, shares=True), Host(path, first))
 
 
 if __name__ == "__main__":
