@@ -20,7 +20,7 @@ from pytest_vla.hunt.history import History
 from pytest_vla.hunt.measure import Measurement
 from pytest_vla.hunt.outcome import Answer, Ask, Budget, Cause, Find, HuntError, Outcome, Probe
 from pytest_vla.hunt.shrink import RELIABLE, TRUSTED, Shrink, Where
-from pytest_vla.hunt.space import MAX_LEVEL, Point, Space, severity
+from pytest_vla.hunt.space import Point, Space, severity
 from pytest_vla.hunt.suspects import Rates
 from pytest_vla.run.hunts import Count
 from pytest_vla.run.intervals import binomial_tail
