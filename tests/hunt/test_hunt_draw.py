@@ -12,7 +12,7 @@ AXES = ("camera.yaw", "robot.delay", "sensor.noise", "object.mass", "light.brigh
 
 @pytest.fixture
 def draw():
-    return Draw(Space(AXES), random.Random(0))
+    return Draw(Space.of(AXES), random.Random(0))
 
 
 def quiet(draw, windows, chancy):
