@@ -30,7 +30,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "inference": (("inference",), ("episode", "options", "policies", "suite")),
     "isolate": (
         ("isolate",),
-        ("episode", "inference", "kit", "options", "perturb", "policies", "rollout", "run", "suite"),
+        ("episode", "kit", "options", "perturb", "policies", "rollout", "run", "suite"),
     ),
     "testing": (("testing",), ("episode", "perturb", "policies", "rollout", "suite")),
     "messages": (("messages",), ("episode", "run")),

@@ -292,21 +292,26 @@ def plan_of(items: Sequence[pytest.Item], left_out: KeySet, done: KeySet) -> Pla
     return Plan(part, part | left_out if len(left_out) else part, names)
 
 
-def thin_out(items: list[pytest.Item], reason: Callable[[Suite], str | None]) -> list[Unrun]:
-    """Of a suite that cannot run here one item stays, which is skipped and says why; what the others were to run."""
-    reasons: dict[str, str | None] = {}
+def thin_out(items: list[pytest.Item], reason: Callable[[Suite, str], str | None]) -> list[Unrun]:
+    """Of what cannot run here for one reason one item stays, which is skipped and says it; the others are returned."""
+    reasons: dict[tuple[str, str], str | None] = {}
     absent: dict[str, list[EpisodeKey]] = {}
     kept = []
     for item in items:
         key = episode_of(item)
-        if key is not None and key.suite not in reasons:
-            reasons[key.suite] = reason(get_suite(key.suite))
-        elif key is not None and (why := reasons[key.suite]) is not None:
-            absent.setdefault(why, []).append(key)
-            continue
+        if key is not None:
+            place = key.suite, key.task
+            if place not in reasons:
+                reasons[place] = reason(get_suite(key.suite), key.task)
+            why = reasons[place]
+            if why in absent:
+                absent[why].append(key)
+                continue
+            if why is not None:
+                absent[why] = []
         kept.append(item)
     items[:] = kept
-    return [Unrun("unavailable", why, KeySet.of(keys)) for why, keys in absent.items()]
+    return [Unrun("unavailable", why, KeySet.of(keys)) for why, keys in absent.items() if keys]
 
 
 def functions_of(items: Sequence[pytest.Item]) -> dict[str, tuple[str, str]]:

@@ -246,7 +246,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             item.stash[WHY] = decided[0]
             pytest.skip(decided[1])
     if key is not None:
-        reason = item.config.stash[EXECUTION].skip_reason(suite_named(key.suite))
+        reason = item.config.stash[EXECUTION].skip_reason(suite_named(key.suite), key.task)
         if reason:
             pytest.skip(reason)
 

@@ -241,6 +241,10 @@ class Suite(ABC):
         """The first requirement that is not installed, found without importing it."""
         return next((r for r in self.requires if importlib.util.find_spec(r.module) is None), None)
 
+    def missing_in(self, task: str) -> Requirement | None:
+        """The same for one task, where tasks need more than the suite does."""
+        return self.missing()
+
 
 _registered: dict[str, Suite] = {}
 _provided = Provided()
