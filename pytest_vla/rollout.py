@@ -202,11 +202,14 @@ class Attempt:
 
     def checked(self, action: Any) -> Any:
         """A policy's action as the environment takes it."""
-        from pytest_vla.policies.actions import check_action
+        from pytest_vla.policies.actions import check_action, has_parts
 
+        space = self.env.action_space
         rotation = getattr(getattr(self.policy, "spec", None), "rotation", None)
         given = action if rotation is None else self.suite.action(action, rotation)
-        return check_action(given, self.env.action_space)
+        if has_parts(space) and not isinstance(given, Mapping):
+            given = self.suite.unflatten_action(given, space)
+        return check_action(given, space)
 
     def _step(self, action: Any) -> tuple[Any, bool, dict[str, Any]]:
         observation, _, terminated, truncated, info = self.outer.step(action)

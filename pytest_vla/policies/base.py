@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ class PolicySpec:
     prompt: bool = False  # whether the multimodal prompt is needed: drawing and sending it costs
     rotation: str | None = None  # how its actions have rotations, where a suite takes several ways; None: its own
     scan: tuple[str, ...] = ()  # cameras whose depth, masks and matrices are needed: measuring them costs
+    image_sizes: Mapping[str, tuple[int, int]] = field(
+        default_factory=dict
+    )  # height and width by camera, where it matters
     trained_on: tuple[str, ...] = ()  # the tasks it was trained on, or is shown; empty: it does not say
 
     def __post_init__(self) -> None:
@@ -46,6 +49,8 @@ class PolicySpec:
         known: dict[str, Any] = {item.name: data[item.name] for item in fields(cls) if item.name in data}
         for name in ("suites", "cameras", "state_keys", "scan", "trained_on"):
             known[name] = tuple(known.get(name, ()))
+        sizes = known.get("image_sizes") or {}
+        known["image_sizes"] = {camera: (int(height), int(width)) for camera, (height, width) in sizes.items()}
         return cls(**known)
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,11 +68,20 @@ class PolicySpec:
             lacking = [name for name in wanted if name not in given]
             if lacking:
                 return f"the policy needs {what} {', '.join(map(repr, lacking))}; '{suite.name}' has {', '.join(given)}"
+        for camera, size in self.image_sizes.items():
+            there = suite.image_sizes.get(camera, size)
+            if tuple(there) != tuple(size):
+                return f"the policy takes {pixels(size)} of camera '{camera}'; '{suite.name}' gives {pixels(there)}"
         return None
 
     def leaked(self, suite: Suite) -> list[str]:
         """Tasks that this policy was trained on although they count as unseen in `suite`."""
         return [task for task in suite.unseen_tasks() if task in self.trained_on] if self.trained_on else []
+
+
+def pixels(size: tuple[int, int]) -> str:
+    """A size as people say it, height first."""
+    return f"{size[0]} x {size[1]} pixels"
 
 
 class Policy:
