@@ -70,7 +70,7 @@ def _styles() -> Any:
     return sys.modules[name]
 
 
-if __name__ == "prepare":
+if __name__ == "__prepare__":
     given = next((os.environ[name] for name in DATA_VARIABLES if os.environ.get(name)), None)
     if given is not None:
         import_libero(given)
