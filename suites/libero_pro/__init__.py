@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def suite() -> LiberoProSuite:
-    """The suite `libero_pro`; it runs in LIBERO's environment, and the checkout is `--vla-data`."""
+    """The suite `libero_pro`; it runs in the environment `libero_plus`, and the checkout is `--vla-data`."""
     from .benchmark import LiberoProSuite
 
     return LiberoProSuite()

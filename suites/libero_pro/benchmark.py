@@ -21,7 +21,7 @@ class LiberoProSuite(CheckoutSuite):
     """A partition for each folder of changed tasks, such as `libero_goal_swap`; a task is `TASK.CHANGE`."""
 
     name = "libero_pro"
-    environment = "libero"
+    environment = "libero_plus"
     data = (f"{PACKAGE}/bddl_files", f"{PACKAGE}/init_files", f"{PACKAGE}/assets")
     fetch = (
         "git clone https://github.com/Zxy-MLlab/LIBERO-PRO DIR, and put the bddl and init files of "
