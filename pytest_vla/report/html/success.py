@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from pytest_vla.episode import Cell
 from pytest_vla.report.html.page import Page
 from pytest_vla.report.order import ordered
+from pytest_vla.report.score import Scored, scores
 from pytest_vla.run import Run, Table, Tally
 from pytest_vla.run.gaps import Gap, gaps
 from pytest_vla.run.intervals import Interval
@@ -90,6 +91,7 @@ class Speed:
 class Success:
     """The first screen below the verdict."""
 
+    scores: list[Scored]
     maps: list[HeatMap]
     levels: dict[str, list[Level]]
     reasons: Mapping[str, list[Reason]]
@@ -103,6 +105,7 @@ def success_view(page: Page) -> Success | None:
     if not len(run) and run.hunts:
         return None
     return Success(
+        scores(run),
         heat_maps(run.once),
         levels(run.once),
         {outcome: reasons(run, outcome) for outcome in ("error", "unsolved")},
