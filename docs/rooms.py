@@ -21,6 +21,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "episode": (("episode",), ()),
     "run": (("run",), ("episode",)),
     "policies": (("policies",), ("episode",)),
+    "answers": (("answers",), ("episode", "run")),
     "perturb": (("perturb",), ("run",)),
     "suite": (("suite", "benchmark"), ("episode", "perturb", "policies")),
     "rollout": (("rollout", "lockstep"), ("episode", "perturb", "policies", "suite")),
@@ -51,8 +52,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "plugin": (("plugin", "session", "collection", "ending"), ("*",)),
     "cli": (("cli",), ("*",)),
-    "suites": (("suites",), ("episode", "isolate", "kit", "perturb", "policies", "sim", "suite")),
-    "suites' policies": (("suites.policy",), ("episode", "policies", "suites", "train")),
+    "suites": (("suites",), ("answers", "episode", "isolate", "kit", "perturb", "policies", "sim", "suite")),
+    "suites' policies": (("suites.policy",), ("episode", "kit", "policies", "suites", "train")),
 }
 
 

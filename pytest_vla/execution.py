@@ -27,6 +27,8 @@ from pytest_vla.suite import Suite, SuiteError, get_suite
 if TYPE_CHECKING:
     import gymnasium
 
+    from pytest_vla.hunt.items import HuntKey
+
 MAX_ENVS = 4
 LONGEST_OBJECTION = 500
 RESULTS = pytest.StashKey[list[Result]]()
@@ -44,6 +46,7 @@ class Execution:
         self._source: PolicySource | None = None
         self._limited_at: float | None = None
         self._misses: dict[str, str | None] = {}
+        self._unanswerable: dict[tuple[str, str], str | None] = {}
         self._locations: dict[str, tuple[str, int | None, str]] = {}
         self._played: dict[EpisodeKey, Any] = {}
         self._bound: tuple[Any, Any] | None = None
@@ -72,11 +75,25 @@ class Execution:
         policy: Policy = self._bound[1]
         return policy
 
-    def skip_reason(self, suite: Suite) -> str | None:
-        """Why no episode of this suite is run, or None."""
+    def skip_reason(self, key: EpisodeKey | HuntKey) -> str | None:
+        """Why this episode, or hunt, is not run, or None."""
         if self.settings.inference.policy is None:
             return f"no policy: add --vla-policy={choices()}"
-        return self.misses(suite)
+        if isinstance(key, EpisodeKey):
+            return self.lacks(key)
+        return self.misses(suite_named(key.suite)) or self._unanswered(key.suite, key.task)
+
+    def lacks(self, key: EpisodeKey) -> str | None:
+        """Why a policy that was named cannot be tested in this episode here, or None."""
+        if self.settings.inference.policy is None:
+            return None
+        suite = suite_named(key.suite)
+        return self.misses(suite) or self._unanswered(key.suite, key.task) or suite.lacks(key)
+
+    def _unanswered(self, name: str, task: str) -> str | None:
+        if (name, task) not in self._unanswerable:
+            self._unanswerable[name, task] = self.source().spec.unanswered(suite_named(name), task)
+        return self._unanswerable[name, task]
 
     def misses(self, suite: Suite) -> str | None:
         """Why a policy that was named cannot be tested in this suite here, or None."""

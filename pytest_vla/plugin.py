@@ -158,7 +158,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         check_unique(items)
         _arrange(config, items)
         if not config.option.collectonly:
-            config.stash[UNAVAILABLE] = thin_out(items, config.stash[EXECUTION].misses)
+            config.stash[UNAVAILABLE] = thin_out(items, config.stash[EXECUTION].lacks)
     except (pytest.UsageError, GateError) as error:
         if not is_worker(config):
             raise pytest.UsageError(str(error)) from None
@@ -224,7 +224,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             item.stash[WHY] = decided[0]
             pytest.skip(decided[1])
     if key is not None:
-        reason = item.config.stash[EXECUTION].skip_reason(suite_named(key.suite))
+        reason = item.config.stash[EXECUTION].skip_reason(key)
         if reason:
             pytest.skip(reason)
 

@@ -114,6 +114,8 @@ class Attempt:
         self.states = hashlib.blake2b(digest_size=16)
         self.timings = {"reset": 0.0, "act": 0.0, "step": 0.0}
         self.state: Any = None
+        self.kept: Mapping[str, Any] = {}
+        self.space = ""
 
     def run(self, alive: Callable[[], None]) -> tuple[Outcome, str | None, str]:
         observation = self._guard("reset", "env_error", self._reset)
@@ -156,12 +158,14 @@ class Attempt:
             instruction=self.instruction,
             scene=self.scene,
             made_with=self.suite.provenance(),
+            extra=self.kept,
         )
 
     def _reset(self) -> Any:
         options = {"episode": self.episode}
         self.outer = self._perturbed()
         observation, _ = self.outer.reset(seed=self.episode.seed(), options=options)
+        self.space = self._described()
         self.begin(observation, self.suite.features(self.env), self.suite.digest(self.env))
         self.progress = measured(self.suite.progress(self.env))
         return observation
@@ -181,8 +185,16 @@ class Attempt:
 
         return perturbed(self.env, self.suite, self.episode)
 
+    def _described(self) -> str:
+        """The action space in words, for a policy that asks for it."""
+        if not getattr(getattr(self.policy, "spec", None), "space", False):
+            return ""
+        from pytest_vla.policies.spaces import described
+
+        return described(self.env.action_space)
+
     def _act(self, observation: Any, state: Any) -> Any:
-        actions = self.policy.act([observation], [state])
+        actions = self.policy.act([{**observation, "space": self.space} if self.space else observation], [state])
         try:
             count = len(actions)
         except TypeError:
@@ -193,15 +205,14 @@ class Attempt:
 
     def checked(self, action: Any) -> Any:
         """A policy's action as the environment takes it."""
-        from pytest_vla.policies.actions import check_action
-
         rotation = getattr(getattr(self.policy, "spec", None), "rotation", None)
         given = action if rotation is None else self.suite.action(action, rotation)
-        return check_action(given, self.env.action_space)
+        return self.suite.accept(given, self.env.action_space)
 
     def _step(self, action: Any) -> tuple[Any, bool, dict[str, Any]]:
         observation, _, terminated, truncated, info = self.outer.step(action)
         self.steps += 1
+        self.kept = info.get("kept", self.kept)
         self.states.update(self.suite.digest(self.env).encode())
         self.progress = measured(self.suite.progress(self.env))
         return observation, bool(terminated or truncated), info
