@@ -292,7 +292,7 @@ def plan_of(items: Sequence[pytest.Item], left_out: KeySet, done: KeySet) -> Pla
 
 
 def thin_out(items: list[pytest.Item], reason: Callable[[EpisodeKey], str | None]) -> list[Unrun]:
-    """Of what cannot run here for one reason one item stays, which is skipped and says it; what the others would run."""
+    """Of what cannot run here for one reason one item stays, which is skipped and says it; what others would run."""
     absent: dict[str, list[EpisodeKey]] = {}
     kept = []
     for item in items:

@@ -37,6 +37,7 @@ from pytest_vla.hunt.items import HuntKey
 from pytest_vla.inference.session import told
 from pytest_vla.messages import NotRun, Planned, Rolled, attach, is_repeated, is_worker, outcomes_of, send, sendable
 from pytest_vla.policies import Policy
+from pytest_vla.reference import reference_run
 from pytest_vla.report.session import register_report
 from pytest_vla.run import KeySet, Unrun
 from pytest_vla.session import Session
@@ -115,6 +116,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             raise pytest.UsageError("--vla-suite names what to run; add --vla-policy=SPEC to say with which policy")
         return
     run = config.stash[SESSION] = Session.start(config, settings)
+    run.reference = reference_run(config, settings.gate.reference, run.folder)
     config.stash[EXECUTION].use(run.source)
     config.stash[HUNTS].attend(run.folder, run.before)
     gate = config.stash[GATE]

@@ -12,7 +12,7 @@ from pytest_vla.episode import Result, printable
 
 FIELD = "answer"
 """Its name in a line of the run file."""
-KEPT = 240  # characters of the raw text
+KEPT = 1000  # characters of the raw text
 
 REASONS = (
     "empty",

@@ -97,7 +97,7 @@ def relative_errors(errors: Floats, baseline: Floats, invalid: NDArray[np.bool_]
 
 def continuous(predicted: Floats, labels: Floats, pct: float = AS_SHIPPED_PCT) -> Numbers:
     """All that is reported of continuous actions. The mean that they are compared with is that of these labels."""
-    invalid: NDArray[np.bool_] = np.isnan(predicted).any(axis=1)
+    invalid = np.asarray(np.isnan(predicted).any(axis=1))
     squared, absolute = action_errors(predicted, labels)
     centre = labels.mean(axis=0) if len(labels) else labels.sum(axis=0)
     numbers = {
