@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.answers.forms import CALL
-from pytest_vla.suite import Suite, SuiteError
+from pytest_vla.suite import Suite
 
-from .domains import DOMAIN_OF, DOMAINS, ODINW, SHAPES
+from .domains import DOMAIN_OF, DOMAINS, LIVE_BFCL, LIVE_OVERCOOKED, ODINW, REPLAY, SHAPES
+from .scoring import JOINT_ACTIONS
 
 if TYPE_CHECKING:
     import gymnasium
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from .sample import Source
 
 SYNTHETIC = "synthetic"
+OWN_DATA = ("public", "full")
+LIVE, HUMANS = "live", "replay"
+LIVE_TASKS = (*LIVE_OVERCOOKED, *LIVE_BFCL)
+GAME_STEPS = 400
 TURNS = 12  # of the longest conversation
 LONGEST_ANSWER = 1_000_000  # characters that are looked at; what is longer is invalid anyway
 
@@ -35,7 +40,10 @@ class MultiNetSuite(Suite):
 
     def cells(self) -> Sequence[tuple[str, str]]:
         tasks = [task for domain in DOMAINS.values() for task in domain.tasks]
-        return [(task, SYNTHETIC) for task in tasks if not _is_real_subset(task)]
+        made = [(task, SYNTHETIC) for task in tasks if not _is_real_subset(task)]
+        own = [(task, partition) for partition in OWN_DATA for task in tasks]
+        live = [(task, LIVE) for task in (*LIVE_OVERCOOKED, *LIVE_BFCL)]
+        return [*made, *own, *live, (REPLAY, HUMANS)]
 
     def default_partitions(self) -> Sequence[str]:
         return (SYNTHETIC,)
@@ -44,9 +52,30 @@ class MultiNetSuite(Suite):
         from .env import QuestionEnv
         from .judge import Setting
 
+        if task in LIVE_TASKS:
+            from .live import live_env
+
+            return live_env(task)
         domain = DOMAIN_OF[task]
         setting = Setting(task, domain.regime, domain.needs)
-        return QuestionEnv(domain.output, setting, lambda partition: self.source(task, partition), SYNTHETIC)
+        space = self._usual_space(task)
+        return QuestionEnv(domain.output, setting, lambda partition: self.source(task, partition), space)
+
+    def env_group(self, task: str) -> str:
+        """Live tasks of one kind share a process: the world in it is replaced when the task changes."""
+        return task
+
+    def _usual_space(self, task: str) -> gymnasium.Space[Any]:
+        """That of the generated samples, or what is known of a sub-set."""
+        from gymnasium.spaces import Discrete
+
+        from .sample import space_of
+
+        if task == REPLAY:
+            return Discrete(JOINT_ACTIONS)
+        if _is_real_subset(task):
+            return Discrete(ODINW[task.removeprefix("odinw_")])
+        return space_of(DOMAIN_OF[task].output, self.source(task, SYNTHETIC))
 
     def source(self, task: str, partition: str) -> Source:
         """Where the samples of a cell come from, kept for the next one."""
@@ -59,13 +88,21 @@ class MultiNetSuite(Suite):
         return {}
 
     def _open(self, task: str, partition: str) -> Source:
-        from .synthetic import synthetic_source
-
         if partition == SYNTHETIC:
+            from .synthetic import synthetic_source
+
             return synthetic_source(task)
-        raise SuiteError(f"'{self.name}' has no samples of '{task}' in partition '{partition}'")
+        if partition == HUMANS:
+            from .live import human_games
+
+            return human_games()
+        from .loaders import load
+
+        return load(task, partition, self.data_folder())
 
     def step_limit(self, task: str) -> int:
+        if task in LIVE_OVERCOOKED:
+            return GAME_STEPS
         return TURNS if DOMAIN_OF[task].output == CALL else 1
 
     def output(self, task: str) -> str:
@@ -97,8 +134,12 @@ class MultiNetSuite(Suite):
         from .env import QuestionEnv, RightAnswers
 
         inner = env.unwrapped
-        assert isinstance(inner, QuestionEnv)
-        return RightAnswers(inner)
+        if isinstance(inner, QuestionEnv):
+            return RightAnswers(inner)
+        from .live import ConversationEnv, GameEnv, LiveOracle
+
+        assert isinstance(inner, (ConversationEnv, GameEnv))
+        return LiveOracle(inner)
 
     def axes(self) -> Sequence[str]:
         """Those of pictures and of words; nothing moves here."""
@@ -112,16 +153,59 @@ class MultiNetSuite(Suite):
 
         inner = env.unwrapped
         if not isinstance(inner, QuestionEnv):
-            return {}
+            from pytest_vla.isolate.env import isolated
+
+            return isolated(env).features
         return {"sample": inner.sample.id, "label": label_text(inner.sample)}
 
     def digest(self, env: gymnasium.Env[Any, Any]) -> str:
         from .env import QuestionEnv
 
         inner = env.unwrapped
-        return inner.digest() if isinstance(inner, QuestionEnv) else ""
+        if isinstance(inner, QuestionEnv):
+            return inner.digest()
+        from pytest_vla.isolate.env import isolated
+
+        return isolated(env).digest
 
     def lacks(self, episode: EpisodeKey) -> str | None:
+        """Data that is not there, by its path, and samples beyond its end."""
+        if episode.partition == SYNTHETIC:
+            return None
+        if episode.partition in (LIVE, HUMANS):
+            from .live import CONVERSATIONS, not_installed
+
+            if episode.task in LIVE_BFCL and episode.index >= CONVERSATIONS:
+                return f"{episode.task} has {CONVERSATIONS} conversations and no more"
+            if episode.task not in self._uninstalled:
+                self._uninstalled[episode.task] = not_installed(episode.task)
+            if self._uninstalled[episode.task] is not None or episode.partition == LIVE:
+                return self._uninstalled[episode.task]
+        cell = episode.task, episode.partition
+        if cell not in self._absent:
+            self._absent[cell] = self._why_absent(*cell)
+        why = self._absent[cell]
+        if why is None and not self.source(*cell).holds(episode.index):
+            return f"{'/'.join(cell)} has {len(self.source(*cell))} samples and no more"
+        return why
+
+    @cached_property
+    def _uninstalled(self) -> dict[str, str | None]:
+        return {}
+
+    @cached_property
+    def _absent(self) -> dict[tuple[str, str], str | None]:
+        return {}
+
+    def _why_absent(self, task: str, partition: str) -> str | None:
+        from .loaders import Missing
+        from .loaders.files import DataError
+        from .loaders.snapshots import NotInstalled
+
+        try:
+            self.source(task, partition)
+        except (Missing, NotInstalled, DataError) as error:
+            return f"{task}/{partition}: {error}"
         return None
 
 

@@ -26,16 +26,23 @@ ELSEWHERE = 10_007  # how far away the sample is whose words contradict a pictur
 class QuestionEnv(gymnasium.Env[dict[str, Any], Any]):
     """The samples of one task, in any partition."""
 
-    def __init__(self, output: str, setting: Setting, source_of: Callable[[str], Source], partition: str) -> None:
+    def __init__(
+        self, output: str, setting: Setting, source_of: Callable[[str], Source], space: gymnasium.Space[Any]
+    ) -> None:
+        """`space` stands in for that of the data, which is known when an episode says which."""
         self.setting, self._source_of, self._output = setting, source_of, output
-        self.action_space = space_of(output, source_of(partition))
+        self.action_space = space
+        self._partition = ""
         self.observation_space = gymnasium.spaces.Dict({})
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Any]:
         key: EpisodeKey = (options or {})["episode"]
         source = self._source_of(key.partition)
         self.sample = source.sample(key)
-        self.setting = replace(self.setting, statistics=source.statistics)
+        if key.partition != self._partition:
+            self._partition = key.partition
+            self.action_space = space_of(self._output, source)
+            self.setting = replace(self.setting, statistics=source.statistics)
         self.answers: list[Any] = []
         self.answer: Answer | None = None
         self._told = _contradicting(source, key)

@@ -77,7 +77,8 @@ def _remarks(found: Overview, name: str) -> list[str]:
         lines = [f"{one.modality} reliance: {NOT_IDENTIFIABLE}" for one in found.reliances if not one.identifiable]
         if found.conflict is not None:
             lines.append(
-                f"told otherwise than shown: words {found.conflict.text:.0%}, picture {found.conflict.image:.0%} followed"
+                f"told otherwise than shown: by the words {found.conflict.text:.0%}, by the picture "
+                f"{found.conflict.image:.0%}"
             )
         return lines
     known = found.knowledge
