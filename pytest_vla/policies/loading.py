@@ -61,9 +61,10 @@ def load_chat(text: str) -> SharedSource:
     """All that is known of a chat model is its name."""
     from pytest_vla.policies.chat import SYSTEM, ChatPolicy, Endpoint
 
-    endpoint, _ = Endpoint.at(text)
-    digest = f"chat:{endpoint.url}:{endpoint.model}:{text_digest(SYSTEM)[:16]}"
-    return _shared(text, digest, ChatPolicy(endpoint), verified=False)
+    endpoint, query = Endpoint.at(text)
+    images = query.get("images", "yes") != "no"
+    digest = f"chat:{endpoint.url}:{endpoint.model}:{text_digest(SYSTEM, str(images))[:16]}"
+    return _shared(text, digest, ChatPolicy(endpoint, images), verified=False)
 
 
 def load_factory(text: str) -> SharedSource:

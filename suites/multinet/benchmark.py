@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.answers.forms import CALL
+from pytest_vla.episode import printable
 from pytest_vla.suite import Suite
 
 from .domains import DOMAIN_OF, DOMAINS, LIVE_BFCL, LIVE_OVERCOOKED, ODINW, REPLAY, SHAPES
@@ -113,16 +114,16 @@ class MultiNetSuite(Suite):
         import numpy as np
 
         if isinstance(given, str):
-            return str(given)[:LONGEST_ANSWER]
+            return printable(given[:LONGEST_ANSWER])
         if isinstance(given, (list, tuple)) and given and all(isinstance(call, str) for call in given):
-            return "\n".join(given)[:LONGEST_ANSWER]
+            return printable("\n".join(given)[:LONGEST_ANSWER])
         try:
             array = np.asarray(given)
-        except (ValueError, TypeError, RecursionError):
-            array = np.empty(0, object)
-        if array.dtype.kind in "iuf":
-            return array
-        return str(given)[:LONGEST_ANSWER]
+            if array.dtype.kind in "iuf":
+                return array[: LONGEST_ANSWER // 10] if array.ndim else array
+            return "" if given is None else printable(str(given)[:LONGEST_ANSWER])
+        except (ValueError, TypeError, OverflowError, RecursionError):  # ragged, endless, or too large to be written
+            return f"a {type(given).__name__}"
 
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
         """An empty answer where words are asked for, and the first or middle one else."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import gymnasium
 import numpy as np
 
 from pytest_vla.answers.answer import FIELD, Answer
+from pytest_vla.answers.forms import CALL
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.kit.images import LazyImages
 from pytest_vla.perturb import CONTRADICTION, Perturbation
@@ -74,7 +75,8 @@ class QuestionEnv(gymnasium.Env[dict[str, Any], Any]):
     def _observe(self) -> dict[str, Any]:
         sample = self.sample
         images = {} if sample.image is None else LazyImages((CAMERA,), lambda _: _rgb(sample))
-        return {"images": images, "state": dict(sample.state), "instruction": self._instruction()}
+        observation = {"images": images, "state": dict(sample.state), "instruction": self._instruction()}
+        return {**observation, **asking(self._output, dict(sample.signatures))}
 
     def _instruction(self) -> str:
         told = self._told or self.sample
@@ -91,6 +93,14 @@ class RightAnswers(Policy):
 
     def act(self, observations: Sequence[Observation], states: Sequence[Any]) -> list[Any]:
         return [self.env.right_answer() for _ in observations]
+
+
+def asking(output: str, functions: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """What an observation says besides: the type that is asked for, and the functions that may be called."""
+    if output != CALL:
+        return {"asks": output}
+    tools = [{"name": name, "parameters": list(parameters)} for name, parameters in functions.items()]
+    return {"asks": output, "tools": tools}
 
 
 def _info(answer: Answer) -> dict[str, Any]:

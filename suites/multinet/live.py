@@ -17,6 +17,7 @@ from pytest_vla.suite import SuiteError, provided
 
 from . import prompts
 from .domains import DOMAIN_OF, LIVE_BFCL, LIVE_OVERCOOKED, REPLAY
+from .env import asking
 from .judge import INVALID_OUTPUT, as_text
 from .parse import Ask, lenient, strict, without_thoughts
 from .sample import Rows, Sample, Words
@@ -88,7 +89,8 @@ class GameEnv(IsolatedEnv):
     def _told(self, observation: dict[str, Any]) -> dict[str, Any]:
         left, gone = self.call("clock")
         layout = self.task.removeprefix("overcooked_")
-        return {**observation, "instruction": prompts.overcooked(layout, STEP_S * left, STEP_S * gone)}
+        text = prompts.overcooked(layout, STEP_S * left, STEP_S * gone)
+        return {**observation, "instruction": text, **asking(DISCRETE, {})}
 
 
 class ConversationEnv(IsolatedEnv):
@@ -125,7 +127,8 @@ class ConversationEnv(IsolatedEnv):
     def _told(self, observation: dict[str, Any]) -> dict[str, Any]:
         turn = self.call("turn")
         text = prompts.bfcl(turn["message"], list(turn["functions"]), turn["functions"])
-        return {**observation, "instruction": f"{text} Answer [] where nothing is to be called."}
+        said = f"{text} Answer [] where nothing is to be called."
+        return {**observation, "instruction": said, **asking(CALL, turn["functions"])}
 
     def _answer(self, invalid: str, unread: str, right: bool) -> dict[str, Any]:
         raw = "\n".join(self.answers)

@@ -43,6 +43,7 @@ class World:
         self.layout, self.horizon = layout, horizon
         self.score = 0.0
         self.pair: Any = None
+        self.manager: Any = None
         if layout:
             self.mdp = OvercookedGridworld.from_layout_name(layout)
             self.env = OvercookedEnv.from_mdp(self.mdp, horizon=horizon, info_level=0)
@@ -65,8 +66,9 @@ class World:
     def oracle(self) -> int:
         """What two greedy players do next, each planning for itself."""
         if self.pair is None:
-            manager = planners.MediumLevelActionManager(self.mdp, planners.NO_COUNTERS_PARAMS)
-            self.pair = AgentPair(GreedyHumanModel(manager), GreedyHumanModel(manager))
+            if self.manager is None:
+                self.manager = planners.MediumLevelActionManager(self.mdp, planners.NO_COUNTERS_PARAMS)
+            self.pair = AgentPair(GreedyHumanModel(self.manager), GreedyHumanModel(self.manager))
             self.pair.set_mdp(self.mdp)
         chosen = [Action.ALL_ACTIONS.index(action) for action, _ in self.pair.joint_action(self.env.state)]
         return int(SINGLE * chosen[0] + chosen[1])
