@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class EpisodeKey:
         return np.random.default_rng(np.random.SeedSequence(self.seed(stream)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Result:
     """The outcome of one rollout. It is true when the task was solved, and says why when it was not."""
 
@@ -130,6 +131,11 @@ class Result:
 
     def to_record(self) -> dict[str, Any]:
         """The line of the run file: built-in types only, so that it crosses processes and reads back equal."""
+        return dict(self._line)
+
+    @cached_property
+    def _line(self) -> dict[str, Any]:
+        """Made once: it is checked where the episode ends, and written where the run file is."""
         key = self.episode
         return builtin(  # type: ignore[no-any-return]
             {

@@ -42,6 +42,8 @@ class Execution:
     def __init__(self, settings: Settings, is_worker: bool, served: Mapping[str, Any] | None = None) -> None:
         self.settings = settings
         self.is_worker = is_worker
+        self.current: EpisodeKey | HuntKey | None = None
+        """What the item that runs now is about."""
         self._served = served
         self._source: PolicySource | None = None
         self._limited_at: float | None = None
@@ -52,6 +54,14 @@ class Execution:
         self._bound: tuple[Any, Any] | None = None
         self._places: dict[str, int] | None = None
         self._envs: OrderedDict[tuple[str, str], gymnasium.Env[Any, Any]] = OrderedDict()
+
+    def episode(self) -> EpisodeKey:
+        """The episode of the item that runs now; of a hunt its first one."""
+        if self.current is None:
+            raise pytest.UsageError("this test uses the fixtures of pytest-vla without @vla.benchmark(SUITE)")
+        return (
+            self.current if isinstance(self.current, EpisodeKey) else self.current.episode(self.current.first_episode)
+        )
 
     def source(self) -> PolicySource:
         """The policy of this run, loaded once."""
@@ -146,7 +156,7 @@ class Execution:
         item.location = file, line, before + item.name
 
     @contextmanager
-    def watching(self, item: pytest.Item, last: bool = True) -> Iterator[None]:
+    def watching(self, item: pytest.Item, upcoming: Sequence[EpisodeKey] = (), last: bool = True) -> Iterator[None]:
         """Run an item with its limit set and its results listened to; a pause may follow the `last` one."""
         results = item.stash.setdefault(RESULTS, [])
         tape = Tape() if self.settings.report.taping else None
@@ -159,7 +169,7 @@ class Execution:
         def on_result(result: Result) -> None:
             results.append(result if tape is None else tape.added_to(result))
 
-        around = Surroundings(self.settings.run.timeout, on_result, on_step, self._upcoming(item), self._played)
+        around = Surroundings(self.settings.run.timeout, on_result, on_step, upcoming, self._played)
         token = surroundings.set(around)
         self._limit_native_hangs(item.config)
         try:
@@ -169,11 +179,8 @@ class Execution:
             if last:
                 self._lift_the_limit()
 
-    def _upcoming(self, item: pytest.Item) -> Sequence[EpisodeKey]:
+    def upcoming(self, item: pytest.Item, key: EpisodeKey) -> Sequence[EpisodeKey]:
         """The episodes behind an item's that its suite may play along with it: of the same function, not recorded."""
-        key = item.callspec.params.get("episode")  # type: ignore[attr-defined]
-        if not isinstance(key, EpisodeKey):
-            return ()  # a hunt chooses its episodes as it goes
         batch = suite_named(key.suite).batch
         if batch == 1 or self.settings.report.record is not None:
             return ()

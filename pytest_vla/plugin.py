@@ -204,15 +204,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """Listen to the rollouts of an item; the first one of a worker takes the plan along."""
-    if key_of_item(item) is None:
+    execution = item.config.stash[EXECUTION]
+    key = execution.current = key_of_item(item)
+    if key is None:
         return (yield)
     if PLANNED in item.config.stash:
         send(item, item.config.stash[PLANNED])
         del item.config.stash[PLANNED]
-    if episode_of(item) is None:
+    if not isinstance(key, EpisodeKey):
         return (yield)
-    item.config.stash[EXECUTION].locate(item)
-    with item.config.stash[EXECUTION].watching(item, last=nextitem is None):
+    execution.locate(item)
+    with execution.watching(item, execution.upcoming(item, key), last=nextitem is None):
         return (yield)
 
 
@@ -315,21 +317,20 @@ class XdistHooks:
 
 
 class Fixtures:
-    """What a test is given. They know the execution of their process, since asking for `request` costs every item."""
+    """What a test is given. The process's execution knows the item, since asking for `request` costs each one."""
 
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
 
     @pytest.fixture
-    def episode(self, hunt: HuntKey | None) -> EpisodeKey:
+    def episode(self) -> EpisodeKey:
         """The episode of this item, by `@vla.benchmark`; of a hunt the first one, before each probe brings its own."""
-        if hunt is not None:
-            return hunt.episode(hunt.first_episode)
-        raise pytest.UsageError("this test uses the fixtures of pytest-vla without @vla.benchmark(SUITE)")
+        return self.execution.episode()
 
     @pytest.fixture
-    def env(self, episode: EpisodeKey) -> gymnasium.Env[Any, Any]:
+    def env(self) -> gymnasium.Env[Any, Any]:
         """An environment of the episode's suite, kept between items of a worker; `rollout` resets it."""
+        episode = self.execution.episode()
         return self.execution.env_for(suite_named(episode.suite), episode.task)
 
     @pytest.fixture
@@ -340,9 +341,9 @@ class Fixtures:
         return Perturbation.parse(episode.perturbation)
 
     @pytest.fixture
-    def policy(self, env: gymnasium.Env[Any, Any], episode: EpisodeKey) -> Policy:
+    def policy(self, env: gymnasium.Env[Any, Any]) -> Policy:
         """The policy under test, as named by --vla-policy."""
-        return self.execution.policy_for(suite_named(episode.suite), env)
+        return self.execution.policy_for(suite_named(self.execution.episode().suite), env)
 
 
 def _done(config: pytest.Config) -> KeySet:

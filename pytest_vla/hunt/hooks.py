@@ -42,10 +42,6 @@ class HuntHooks:
 
     # --- collection ---------------------------------------------------------------------------------------------------
 
-    @pytest.fixture(name=PARAMETER)
-    def _no_hunt(self) -> None:
-        """The hunt of a hunting item; of any other item there is none."""
-
     def parametrize(self, metafunc: pytest.Metafunc) -> Benchmark | None:
         """Make a function's items hunts if it is to hunt; says in which suite."""
         asked = hunted_of(metafunc.definition, self.execution.settings)
@@ -55,6 +51,7 @@ class HuntHooks:
             parametrize_hunts(metafunc, asked, self.execution.settings, self.hands, self.resumed.finished)
         except pytest.UsageError as error:
             self.complaint = str(error)
+            metafunc.fixturenames.append(PARAMETER)
             metafunc.parametrize(PARAMETER, [])
         return Benchmark(asked.suite)
 

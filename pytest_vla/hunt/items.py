@@ -74,12 +74,13 @@ def parametrize_hunts(
     metafunc: pytest.Metafunc, asked: Hunted, settings: Settings, hands: int, finished: Collection[HuntName]
 ) -> None:
     """Give a hunting function one item per unfinished hunt and hand; the first hands of all hunts come first."""
-    if PARAMETER not in metafunc.fixturenames:
+    if "episode" not in metafunc.fixturenames:
         raise pytest.UsageError(
             f"{metafunc.definition.nodeid}: a hunt must take the fixtures policy, env, episode and perturbation"
         )
     hunts = [key for key in hunts_of(asked, settings) if key.name not in finished]
     items = [replace(key, hand=hand) for hand in range(hands) for key in hunts]
+    metafunc.fixturenames.append(PARAMETER)
     metafunc.parametrize(PARAMETER, items, ids=[key.id for key in items])
 
 

@@ -53,17 +53,14 @@ class Live:
         self._config = config
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._is_terminal = bool(self._reporter and self._reporter.isatty)
-        self._first = first_episode
         # With -v pytest itself prints a line per item, with -q nobody asked for progress.
         self.active = config.get_verbosity() == 0 and self._reporter is not None
         self.total = self.finished = self.errors = 0
         self._last_item: EpisodeKey | None = None
-        self._rate = PrefixRate()
         self._running = RunningRates(first_episode)
         self._block = Block(self._reporter)
         self.statistics: Callable[[], dict[str, Any]] | None = None  # what the inference servers say of themselves
         for record in earlier:
-            self._rate.add(record, first_episode)
             self._running.add(record)
         self._start: float | None = None
         self._last_shown = 0.0
@@ -78,7 +75,6 @@ class Live:
             self.finished += 1
         self._last_item = record.planned
         self.errors += not record.measured
-        self._rate.add(record, self._first)
         self._running.add(record)
         self._last_finished = monotonic()
         self._show()
@@ -133,8 +129,9 @@ class Live:
     def line(self) -> str:
         speed = self.speed() or 0.0
         parts = [f"vla {self.finished}/{self.total}"]
-        if self._rate.measured:
-            parts.append(f"solved {self._rate.solved}/{self._rate.measured} so far, in order")
+        solved, measured = self._running.total()
+        if measured:
+            parts.append(f"solved {solved}/{measured} so far, in order")
         if self.errors:
             parts.append(f"{self.errors} errors")
         parts.append(f"{speed:.1f} episodes/s")

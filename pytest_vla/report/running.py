@@ -32,6 +32,10 @@ class RunningRates:
         """Suite, partition, solved and measured."""
         return [(suite, name, rate.solved, rate.measured) for (suite, name), rate in self._rates.items()]
 
+    def total(self) -> tuple[int, int]:
+        """Solved and measured."""
+        return sum(rate.solved for rate in self._rates.values()), sum(rate.measured for rate in self._rates.values())
+
     def lines(self, width: int) -> list[str]:
         """One line per partition: `vima placement_generalization  73.1% [54, 87] 19 of 26`."""
         rows = self.rows()

@@ -282,10 +282,8 @@ def test_the_parameter_of_hunts_is_none_of_a_benchmarks(brittle):
         """
         def pytest_collection_modifyitems(items):
             for item in items:
-                print(item.name, *item.callspec.params, "hunt" in item.fixturenames)
+                print(item.name, *item.callspec.params)
         """
     )
     result = run(brittle, "--collect-only", "-s", "--vla-task=near", "--vla-partition=calm", file=".")
-    result.stdout.fnmatch_lines(
-        ["test_reach[[]near-calm-00[]] episode False", "test_robust[[]near-calm-hunt[]] hunt True"]
-    )
+    result.stdout.fnmatch_lines(["test_reach[[]near-calm-00[]] episode", "test_robust[[]near-calm-hunt[]] hunt"])
