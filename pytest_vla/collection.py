@@ -292,23 +292,18 @@ def plan_of(items: Sequence[pytest.Item], left_out: KeySet, done: KeySet) -> Pla
     return Plan(part, part | left_out if len(left_out) else part, names)
 
 
-def thin_out(items: list[pytest.Item], reason: Callable[[Suite, str], str | None]) -> list[Unrun]:
-    """Of what cannot run here for one reason one item stays, which is skipped and says it; the others are returned."""
-    reasons: dict[tuple[str, str], str | None] = {}
+def thin_out(items: list[pytest.Item], reason: Callable[[EpisodeKey], str | None]) -> list[Unrun]:
+    """Of what cannot run here for one reason one item stays, which is skipped and says it; what others would run."""
     absent: dict[str, list[EpisodeKey]] = {}
     kept = []
     for item in items:
         key = episode_of(item)
-        if key is not None:
-            place = key.suite, key.task
-            if place not in reasons:
-                reasons[place] = reason(get_suite(key.suite), key.task)
-            why = reasons[place]
+        why = reason(key) if key is not None else None
+        if key is not None and why is not None:
             if why in absent:
                 absent[why].append(key)
                 continue
-            if why is not None:
-                absent[why] = []
+            absent[why] = []
         kept.append(item)
     items[:] = kept
     return [Unrun("unavailable", why, KeySet.of(keys)) for why, keys in absent.items() if keys]

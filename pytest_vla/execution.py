@@ -50,6 +50,7 @@ class Execution:
         self._source: PolicySource | None = None
         self._limited_at: float | None = None
         self._misses: dict[tuple[str, str], str | None] = {}
+        self._unanswerable: dict[tuple[str, str], str | None] = {}
         self._locations: dict[str, tuple[str, int | None, str]] = {}
         self._together = Together()
         self._bound: tuple[Any, Any] | None = None
@@ -86,11 +87,25 @@ class Execution:
         policy: Policy = self._bound[1]
         return policy
 
-    def skip_reason(self, suite: Suite, task: str) -> str | None:
-        """Why no episode of this task is run, or None."""
+    def skip_reason(self, key: EpisodeKey | HuntKey) -> str | None:
+        """Why this episode, or hunt, is not run, or None."""
         if self.settings.inference.policy is None:
             return f"no policy: add --vla-policy={choices()}"
-        return self.misses(suite, task)
+        if isinstance(key, EpisodeKey):
+            return self.lacks(key)
+        return self.misses(suite_named(key.suite), key.task) or self._unanswered(key.suite, key.task)
+
+    def lacks(self, key: EpisodeKey) -> str | None:
+        """Why a policy that was named cannot be tested in this episode here, or None."""
+        if self.settings.inference.policy is None:
+            return None
+        suite = suite_named(key.suite)
+        return self.misses(suite, key.task) or self._unanswered(key.suite, key.task) or suite.lacks(key)
+
+    def _unanswered(self, name: str, task: str) -> str | None:
+        if (name, task) not in self._unanswerable:
+            self._unanswerable[name, task] = self.source().spec.unanswered(suite_named(name), task)
+        return self._unanswerable[name, task]
 
     def misses(self, suite: Suite, task: str) -> str | None:
         """Why a policy that was named cannot be tested in this task here, or None."""

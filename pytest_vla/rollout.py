@@ -117,6 +117,8 @@ class Attempt:
         self.states = hashlib.blake2b(digest_size=16)
         self.timings = {"reset": 0.0, "act": 0.0, "step": 0.0}
         self.state: Any = None
+        self.kept: Mapping[str, Any] = {}
+        self.space = ""
 
     def run(self, alive: Callable[[], None]) -> tuple[Outcome, str | None, str]:
         observation = self._guard("reset", "env_error", self._reset)
@@ -155,7 +157,6 @@ class Attempt:
             outcome=outcome,
             reason=reason,
             message=message or getattr(self.state, "remark", ""),  # what a policy has to say of its own
-            extra={} if undone is None else {"first_success": undone},
             steps=self.steps,
             progress=self.progress,
             digest=self.states.hexdigest() if self.initial_digest else "",
@@ -165,12 +166,14 @@ class Attempt:
             instruction=self.instruction,
             scene=self.scene,
             made_with=self.suite.provenance(),
+            extra=self.kept if undone is None else {**self.kept, "first_success": undone},
         )
 
     def _reset(self) -> Any:
         options = {"episode": self.episode}
         self.outer = self._perturbed()
         observation, _ = self.outer.reset(seed=self.episode.seed(), options=options)
+        self.space = self._described()
         self.begin(observation, self.suite.features(self.env), self.suite.digest(self.env))
         self.progress = measured(self.suite.progress(self.env))
         return observation
@@ -190,8 +193,16 @@ class Attempt:
 
         return perturbed(self.env, self.suite, self.episode)
 
+    def _described(self) -> str:
+        """The action space in words, for a policy that asks for it."""
+        if not getattr(getattr(self.policy, "spec", None), "space", False):
+            return ""
+        from pytest_vla.policies.spaces import described
+
+        return described(self.env.action_space)
+
     def _act(self, observation: Any, state: Any) -> Any:
-        actions = self.policy.act([observation], [state])
+        actions = self.policy.act([{**observation, "space": self.space} if self.space else observation], [state])
         try:
             count = len(actions)
         except TypeError:
@@ -202,18 +213,14 @@ class Attempt:
 
     def checked(self, action: Any) -> Any:
         """A policy's action as the environment takes it."""
-        from pytest_vla.policies.actions import check_action, has_parts
-
-        space = self.env.action_space
         rotation = getattr(getattr(self.policy, "spec", None), "rotation", None)
         given = action if rotation is None else self.suite.action(action, rotation)
-        if has_parts(space) and not isinstance(given, Mapping):
-            given = self.suite.unflatten_action(given, space)
-        return check_action(given, space)
+        return self.suite.accept(given, self.env.action_space)
 
     def _step(self, action: Any) -> tuple[Any, bool, dict[str, Any]]:
         observation, _, terminated, truncated, info = self.outer.step(action)
         self.steps += 1
+        self.kept = info.get("kept", self.kept)
         self.states.update(self.suite.digest(self.env).encode())
         self.progress = measured(self.suite.progress(self.env))
         return observation, bool(terminated or truncated), info

@@ -125,7 +125,8 @@ class Suite(ABC):
 
         `reset` gets `seed=` and `options={"episode": EpisodeKey}` and applies the key's perturbation, if any.
         `step` says how it went in `info`: `success` (bool), and `failure` (a reason such as `constraint_violated` or
-        `invalid_action`) when the episode is lost, with an optional `message` for a person.
+        `invalid_action`) when the episode is lost, with an optional `message` for a person. What is in `kept`, plain
+        data by name, becomes part of the episode's line in the run file.
         """
 
     @abstractmethod
@@ -177,6 +178,21 @@ class Suite(ABC):
             return env.action_space
         finally:
             env.close()
+
+    def accept(self, given: Any, space: gymnasium.Space[Any]) -> Any:
+        """What `step` gets of a policy's action; PolicyError where it is malformed.
+
+        A suite that measures what is malformed, as one that asks questions does, takes it as it is.
+        """
+        from pytest_vla.policies.actions import check_action, has_parts
+
+        if has_parts(space) and not isinstance(given, Mapping):
+            given = self.unflatten_action(given, space)
+        return check_action(given, space)
+
+    def output(self, task: str) -> str:
+        """The type of answer that a task asks for, compared with those of a policy's spec; none for robots' actions."""
+        return ""
 
     def hold(self, env: gymnasium.Env[Any, Any], last: Any) -> Any:
         """What the robot does in a step that brings no new action; `last` is what it did before, None at the start."""
@@ -246,6 +262,10 @@ class Suite(ABC):
         """The folder that `--vla-data` gives this suite."""
         folders = provided().data
         return folders.get(self.name) or folders.get("")
+
+    def lacks(self, episode: EpisodeKey) -> str | None:
+        """Why this very episode cannot run here, in a sentence that says what to do; None where it can."""
+        return None
 
     def missing(self) -> Requirement | None:
         """The first requirement that is not installed, found without importing it."""

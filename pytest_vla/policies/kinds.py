@@ -102,7 +102,7 @@ KINDS = (
     ),
     Kind(
         "http://HOST/v1?model=NAME",
-        "an OpenAI-compatible chat endpoint that reads the state as text (`https://` too)",
+        "an OpenAI-compatible chat endpoint: words, pictures, function calls (`https://` too; `&images=no` without)",
         _starts("http://", "https://"),
         loading.load_chat,
         place="elsewhere",
@@ -130,7 +130,7 @@ KINDS = (
     ),
     Kind(
         "FOLDER",
-        "a Hugging Face model in OpenVLA's style (`config.json`)",
+        "a Hugging Face model that acts, as OpenVLA, or answers in words, as PaliGemma and Qwen-VL (`config.json`)",
         _is_model_folder,
         loading.load_huggingface_folder,
         install="pytest-vla[huggingface]",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pytest_vla.answers.overview import answer_lines
 from pytest_vla.episode import Cell, EpisodeKey
 from pytest_vla.options import shown_path
 from pytest_vla.report.order import ordered, suite_order
@@ -67,6 +68,7 @@ def summary_lines(
         from pytest_vla.perturb.summary import perturbation_lines
 
         lines += perturbation_lines(table)
+    lines += answer_lines(run)
     pace = f", {speed:.2f} episodes/s" if speed else ""
     lines += ["", f"{tally.solved} of {tally.measured} episodes solved, {tally.errors} errors{pace}"]
     lines += map(str, scores(run))
