@@ -14,6 +14,7 @@ from pytest_vla.episode import Cell
 from pytest_vla.report.errors import ReportError
 from pytest_vla.report.groups import grouped
 from pytest_vla.report.order import in_suite_order, ordered
+from pytest_vla.report.score import scores
 from pytest_vla.report.summary import MARK, TABLE_HEADER, group_rows, incomparable_lines, partition_rows, summary_rows
 from pytest_vla.run import Record, Run, Tally, sum_by
 from pytest_vla.run.tally import once
@@ -144,6 +145,7 @@ def markdown(run: Run) -> str:
     totals = [*partition_rows(table), *group_rows(table)]
     lines += [f"| {' | '.join(f'**{_cell(text)}**' if text else '' for text in row)} |" for row in totals]
     lines += ["", f"{tally.solved} of {tally.measured} episodes solved, {tally.errors} errors."]
+    lines += [f"\n{_cell(str(scored))}." for scored in scores(run)]
     lines += [f"\n{_cell(line.removeprefix(MARK).strip().capitalize())}." for line in incomparable_lines(run)]
     return "\n".join(lines) + "\n"
 

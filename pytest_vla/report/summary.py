@@ -11,6 +11,7 @@ from pytest_vla.options import shown_path
 from pytest_vla.report.groups import grouped
 from pytest_vla.report.order import ordered, suite_order
 from pytest_vla.report.published import published_lines
+from pytest_vla.report.score import scores
 from pytest_vla.run import Record, Run, Table, replay_command, sum_by
 from pytest_vla.run.pair import UNSEEDED
 from pytest_vla.run.record import alike, gist
@@ -72,6 +73,7 @@ def summary_lines(
     lines += answer_lines(run)
     pace = f", {speed:.2f} episodes/s" if speed else ""
     lines += ["", f"{tally.solved} of {tally.measured} episodes solved, {tally.errors} errors{pace}"]
+    lines += map(str, scores(run))
     for outcome, title in (("error", "errors"), ("unsolved", "unsolved")):
         reasons = table.reason_counts(outcome)
         if reasons:

@@ -10,6 +10,7 @@ from pytest_vla.episode import Cell
 from pytest_vla.report.groups import grouped
 from pytest_vla.report.html.page import Page
 from pytest_vla.report.order import ordered
+from pytest_vla.report.score import Scored, scores
 from pytest_vla.run import Run, Table, Tally
 from pytest_vla.run.gaps import Gap, gaps
 from pytest_vla.run.intervals import Interval
@@ -91,6 +92,7 @@ class Speed:
 class Success:
     """The first screen below the verdict."""
 
+    scores: list[Scored]
     maps: list[HeatMap]
     groups: list[HeatMap]
     """The same by groups of tasks, where a suite has them."""
@@ -106,6 +108,7 @@ def success_view(page: Page) -> Success | None:
     if not len(run) and run.hunts:
         return None
     return Success(
+        scores(run),
         heat_maps(run.once),
         group_maps(run.once),
         levels(run.once),
