@@ -53,7 +53,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "plugin": (("plugin", "session", "collection", "ending", "reference"), ("*",)),
     "cli": (("cli",), ("*",)),
     "suites": (("suites",), ("answers", "episode", "isolate", "kit", "perturb", "policies", "sim", "suite")),
-    "suites' policies": (("suites.policy",), ("episode", "kit", "policies", "suites", "train")),
+    "suites' policies": (("suites.policy",), ("answers", "episode", "kit", "policies", "suite", "suites", "train")),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +43,6 @@ def not_installed(task: str) -> str | None:
     if receipt is None or receipt.fingerprint != declared.fingerprint:
         return f"{task} needs the environment '{declared.name}': {declared.command}"
     return None
-
-
-def made_with(task: str) -> Mapping[str, str]:
-    receipt = installed(environment_of(task))
-    return {"environment": f"{environment_of(task)}-{receipt.digest}"} if receipt is not None else {}
 
 
 def launch(task: str) -> Launch:
