@@ -14,7 +14,7 @@ PAGE = REPOSITORY / "docs" / "how_it_works.md"
 BEGIN, END = "<!-- rooms: python docs/rooms.py -->", "<!-- end of rooms -->"
 
 #: Small things that belong to nobody and import nothing of ours.
-LEAVES = ("_version", "deadline", "pictures", "suggest")
+LEAVES = ("_version", "deadline", "logs", "pictures", "suggest", "watchdog")
 
 #: Each room, from the ground up, with the modules in it and the rooms it may import; the leaves are everybody's.
 ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -23,7 +23,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "policies": (("policies",), ("episode",)),
     "answers": (("answers",), ("episode", "run")),
     "perturb": (("perturb",), ("run",)),
-    "suite": (("suite", "benchmark"), ("episode", "perturb", "policies")),
+    "suite": (("suite", "benchmark", "suite_page"), ("episode", "perturb", "policies")),
     "rollout": (("rollout", "lockstep"), ("episode", "perturb", "policies", "suite")),
     "options": (("options", "command_line", "command"), ("policies", "suite")),
     "sim": (("sim",), ()),
@@ -31,7 +31,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "inference": (("inference",), ("episode", "options", "policies", "suite")),
     "isolate": (
         ("isolate",),
-        ("episode", "inference", "kit", "options", "perturb", "policies", "rollout", "run", "suite"),
+        ("episode", "kit", "options", "perturb", "policies", "rollout", "run", "suite"),
     ),
     "testing": (("testing",), ("episode", "perturb", "policies", "rollout", "suite")),
     "messages": (("messages",), ("episode", "run")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -93,10 +94,19 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_file", type=Path, metavar="RUN", help=RUN_HELP)
 
 
+def _show_arguments(parser: argparse.ArgumentParser) -> None:
+    _run_arguments(parser)
+    parser.add_argument(
+        "--sort", choices=("suite", "success"), default="suite", help="rows as listed, or the worst first"
+    )
+    parser.add_argument("--json", action="store_true", help="the table as data, as export --format=json writes it")
+
+
 def _replay_arguments(parser: argparse.ArgumentParser) -> None:
     _run_arguments(parser)
     parser.add_argument("episode", metavar="NODEID", help="a pytest node id, or SUITE/TASK-PARTITION-INDEX")
     share(parser, "policy", help="another policy than the run's own")
+    share(parser, "trust-policy")
     ask_for_trust(parser)
 
 
@@ -106,7 +116,12 @@ def _merge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _suites_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="SUITE", help="only these (default: all)")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="SUITE",
+        help="tell all of these: cameras, state, actions, limits, axes",
+    )
 
 
 def _new_suite_arguments(parser: argparse.ArgumentParser) -> None:
@@ -126,7 +141,12 @@ def _show(options: argparse.Namespace) -> int:
     from pytest_vla.run import read_run
 
     run = read_run(options.run_file)
-    print(describe_run(run))
+    if options.json:
+        from pytest_vla.report.exports import rates
+
+        print(json.dumps(rates(run), indent=1, ensure_ascii=False))
+        return 0
+    print(describe_run(run, options.sort))
     if run.hunts:
         from pytest_vla.hunt.summary import hunt_lines
         from pytest_vla.options import shown_path
@@ -137,8 +157,10 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _replay(options: argparse.Namespace) -> int:
+    from pytest_vla.policies.trust import trust
     from pytest_vla.replay import replay
 
+    trust(options.trust_policy or ())
     replayed = replay(options.run_file, options.episode, options.policy, trust=options.trust)
     print(replayed)
     return 0 if replayed.same else 1
@@ -171,12 +193,16 @@ def _new_suite(options: argparse.Namespace) -> int:
 
 
 def _suites(options: argparse.Namespace) -> int:
-    from pytest_vla.suite import get_suites
+    from pytest_vla.suite import get_suites, typed_suite
+    from pytest_vla.suite_page import format_lines
 
-    for suite in get_suites(options.names):
+    for suite in map(typed_suite, options.names) if options.names else get_suites():
         missing = suite.missing()
         note = f"  (needs {missing.module}: {missing.install})" if missing else _environment_note(suite)
         print(f"{suite.name}, version {suite.version}: {len(suite.cells())} (task, partition) cells{note}")
+        if options.names:
+            print(*format_lines(suite), sep="\n")
+            continue
         for task in suite.tasks():
             print(f"  {task}: {', '.join(partition for name, partition in suite.cells() if name == task)}")
     return 0
@@ -209,7 +235,7 @@ def _sheet(options: argparse.Namespace) -> int:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("show", "look at a run", "print the table of a run", _run_arguments, _show),
+    Command("show", "look at a run", "print the table of a run", _show_arguments, _show),
     *REPORT_COMMANDS,
     Command(
         "replay",

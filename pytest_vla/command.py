@@ -14,7 +14,7 @@ from pytest_vla.options import OPTIONS, Option
 
 Purpose = Literal["look at a run", "judge it", "bring a policy", "bring a suite"]
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)  # what a person wants, in the order of the help
-RUN_HELP = "a run folder or its run.jsonl"
+RUN_HELP = "a run folder or its run.jsonl, or the name or number of one in vla-runs/"
 TRUST_HELP = "import, open and call what the run file names: only for files of people you trust"
 
 _BY_NAME = {option.name: option for option in OPTIONS}

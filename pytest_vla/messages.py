@@ -69,13 +69,20 @@ class HuntEnded:
 
 
 @dataclass(frozen=True)
+class Working:
+    """A worker has begun, in a process of this number."""
+
+    process: int
+
+
+@dataclass(frozen=True)
 class Said:
     """A line for the terminal: a worker has none."""
 
     line: str
 
 
-Message = Planned | Rolled | NotRun | Failure | HuntBegan | Probed | HuntEnded | Said
+Message = Planned | Rolled | NotRun | Failure | HuntBegan | Probed | HuntEnded | Said | Working
 
 _ATTRIBUTE, _OUTCOMES, _REPEATED = "vla", "vla_outcomes", "vla_repeated"
 
@@ -168,6 +175,8 @@ def _encoded(message: Message) -> dict[str, Any]:
             return {"hunt": hunt.to_record()}
         case Said(line):
             return {"said": line}
+        case Working(process):
+            return {"working": process}
 
 
 def _decoded(data: Mapping[str, Any]) -> Message:
@@ -193,4 +202,6 @@ def _decoded(data: Mapping[str, Any]) -> Message:
             return HuntEnded(HuntRecord.from_record(hunt))
         case {"said": line}:
             return Said(line)
+        case {"working": int(process)}:
+            return Working(process)
     raise ValueError(f"a worker sent {sorted(data)}, which means nothing here")

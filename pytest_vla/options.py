@@ -76,6 +76,10 @@ class RunOptions:
         default=None,
         metadata=option("text", "DIR", "Folder for run.jsonl and its companions (default: a new one in vla-runs/)"),
     )
+    run_name: str | None = field(
+        default=None,
+        metadata=option("text", "NAME", "Put the run in vla-runs/NAME; commands then take NAME, see pytest-vla runs"),
+    )
     resume: bool = field(
         default=False, metadata=flag("Go on with the run in --vla-run-dir, or with the newest one in vla-runs/")
     )
@@ -109,6 +113,10 @@ class InferenceOptions:
     )
     deterministic: bool = field(
         default=False, metadata=flag("Same bits at any -n: batches of one fixed size (--vla-batch, or 8)")
+    )
+    trust_policy: tuple[str, ...] = field(
+        default=(),
+        metadata=option("names", "NAMES", "Modules, files or folders whose code a model file may run, or all"),
     )
     allow_leaks: bool = field(
         default=False,

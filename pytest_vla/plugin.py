@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,8 +37,21 @@ from pytest_vla.gate.plugin import GateHooks, register_gate
 from pytest_vla.hunt.hooks import HuntHooks
 from pytest_vla.hunt.items import HuntKey
 from pytest_vla.inference.session import told
-from pytest_vla.messages import NotRun, Planned, Rolled, attach, is_repeated, is_worker, outcomes_of, send, sendable
+from pytest_vla.logs import Log
+from pytest_vla.messages import (
+    NotRun,
+    Planned,
+    Rolled,
+    Working,
+    attach,
+    is_repeated,
+    is_worker,
+    outcomes_of,
+    send,
+    sendable,
+)
 from pytest_vla.policies import Policy
+from pytest_vla.policies.trust import trust
 from pytest_vla.reference import reference_run
 from pytest_vla.report.session import register_report
 from pytest_vla.run import KeySet, Unrun
@@ -77,8 +92,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "vla_hunt(hunted): a hunt in a pytest-vla suite; set by @vla.hunt")
     settings = read_settings(config)
     provide(settings.run.data, settings.run.env_memory)
+    trust(settings.inference.trust_policy)
     served = getattr(config, "workerinput", {}).get("vla_served")
     config.stash[EXECUTION] = Execution(settings, is_worker(config), served)
+    if "vla_log" in getattr(config, "workerinput", {}):
+        config.pluginmanager.register(WorkerLog(Log(Path(config.workerinput["vla_log"]))), "vla-log")  # type: ignore[attr-defined]
     config.pluginmanager.register(Fixtures(config.stash[EXECUTION]), "vla-fixtures")
     config.stash[ASKED] = []
     config.stash[HUNTS] = HuntHooks(config, config.stash[EXECUTION])
@@ -88,18 +106,19 @@ def pytest_configure(config: pytest.Config) -> None:
     register_recording(config, settings)
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(XdistHooks(), "vla-xdist")
-    if settings.robustness.perturbing:
-        from pytest_vla.perturb.plan import planned_perturbations
-
-        planned_perturbations(settings.robustness)  # what cannot be read is said at once
     if config.option.help or not (settings.inference.policy or settings.run.suite):
         return
     check_checkout(config)
     name_members(settings.run)
     typed = config.args_source is pytest.Config.ArgsSource.ARGS
     files = config.args if typed else default_files(config, settings.run)
+    own_files = typed or any(not _is_shipped(path) for path in files)
+    if settings.robustness.perturbing:
+        from pytest_vla.perturb.plan import check_readable
+
+        check_readable(settings.robustness, own_suites=own_files)
     if not is_worker(config):
-        check_before_collection(settings.run, own_files=typed or any(not _is_shipped(path) for path in files))
+        check_before_collection(settings.run, own_files=own_files)
     if not typed:
         use_files(config, files)
 
@@ -209,6 +228,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if key is None:
         return (yield)
     if PLANNED in item.config.stash:
+        send(item, Working(os.getpid()))
         send(item, item.config.stash[PLANNED])
         del item.config.stash[PLANNED]
     if not isinstance(key, EpisodeKey):
@@ -286,6 +306,8 @@ class XdistHooks:
         """Workers and their replacements all collect the same: the controller says what is done already."""
         node.workerinput["vla_done"] = _done(node.config).to_list()
         run = node.config.stash.get(SESSION, None)
+        if run is not None:
+            node.workerinput["vla_log"] = str(run.log_of(node.gateway.id))
         if run is not None and run.service is not None:
             node.workerinput["vla_served"] = told(run.service, node.gateway.id)
 
@@ -314,6 +336,18 @@ class XdistHooks:
         from xdist.scheduler import WorkStealingScheduling
 
         return WorkStealingScheduling(config, log)
+
+
+class WorkerLog:
+    """Keeps what a worker's items print: pytest shows it of failures, and a test that fails for another reason."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        said = [text for title, text in report.sections if title.endswith(report.when or "")]
+        if any(said):
+            self.log.write(f"--- {report.nodeid} ({report.when})\n" + "\n".join(filter(None, said)) + "\n")
 
 
 class Fixtures:

@@ -14,6 +14,8 @@ from pytest_vla.episode import Result
 from pytest_vla.inference.session import recorded_source
 from pytest_vla.policies.base import Observation, Policy
 from pytest_vla.policies.builtin import BUILTIN
+from pytest_vla.policies.trust import EVERYTHING
+from pytest_vla.policies.trust import trust as trust_code
 from pytest_vla.rollout import Step, Surroundings, rollout, surroundings
 from pytest_vla.run import Record, Run, RunFileError, read_run
 from pytest_vla.run.trace import decode_actions
@@ -41,6 +43,8 @@ class Replayer:
         self._source: PolicySource | None = None
         self._envs: dict[tuple[str, str], gymnasium.Env[Any, Any]] = {}
         provide((run.options.get("data") or ()) if trust else (), run.options.get("env_memory") or 0.0)
+        if trust:
+            trust_code((EVERYTHING,))
 
     def __enter__(self) -> Replayer:
         return self

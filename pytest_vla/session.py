@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from pytest_vla.messages import (
     Probed,
     Rolled,
     Said,
+    Working,
     attach,
     message_of,
     release,
@@ -47,18 +47,21 @@ from pytest_vla.run import (
     Unrun,
     read_run,
 )
-from pytest_vla.run.folder import RUNS_FOLDER, RunFolder, newest_run
+from pytest_vla.run.folder import RunFolder, chosen_folder
 from pytest_vla.run.plan import HuntName
 from pytest_vla.run.provenance import provenance
 from pytest_vla.run.record import alike
 from pytest_vla.run.table import FAULTS
 from pytest_vla.run.writer import is_unborn
 from pytest_vla.suite import get_suite, suite_names
+from pytest_vla.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from pytest_vla.gate.plugin import GateSession
     from pytest_vla.inference.service import Service
 
+LOGS = "logs"
+"""The folder in the run folder with what servers and workers print."""
 HOPELESS = 20
 """So many errors at the start, and nothing else, end a run."""
 
@@ -66,8 +69,8 @@ HOPELESS = 20
 class Session:
     """One run: opened when pytest's session starts, fed with reports, closed with it."""
 
-    def __init__(self, config: pytest.Config, settings: Settings, source: PolicySource) -> None:
-        self.config, self.settings, self.source = config, settings, source
+    def __init__(self, config: pytest.Config, settings: Settings, source: PolicySource, held: RunFolder) -> None:
+        self.config, self.settings, self.source, self._held = config, settings, source, held
         self.service: Service | None = None
         self.gate: GateSession | None = None
         self.usage_error: str | None = None
@@ -86,15 +89,11 @@ class Session:
         self._errors = 0
         self.hopeless = False
         """Whether the run is given up: nothing but errors."""
+        self._watchdog = Watchdog(settings.run.timeout)
         self._properties: dict[str, list[tuple[str, object]]] = {}
         self._inference: dict[str, Any] | None = None
         self._pytest_session: pytest.Session | None = None
-        self._held = RunFolder.hold(self._choose_folder())
-        try:
-            self.writer = self._open(self._held.file)
-        except BaseException:
-            self._held.close()
-            raise
+        self.writer = self._open(held.file)
         self._measured = self.before is not None and len(self.before.table.measured()) > 0
         self.live = Live(config, settings.run.first_episode, self._earlier(faults=False))
 
@@ -103,8 +102,11 @@ class Session:
         """Load the policy and open the run file; whatever is wrong is one usage error."""
         try:
             assert settings.inference.policy is not None
+            asked = settings.run
+            held = RunFolder.hold(chosen_folder(asked.run_dir, asked.run_name, asked.resume))
+            config.add_cleanup(held.close)
             _say_loading(config, settings.inference.policy)
-            source, service = open_policy(settings.inference, settings.run.timeout, local_workers(config))
+            source, service = open_policy(settings.inference, asked.timeout, local_workers(config), held.path / LOGS)
             if service is not None:
                 config.add_cleanup(service.close)
             for name in settings.run.suite:
@@ -112,9 +114,11 @@ class Session:
                 mismatch = misfit(source.spec, get_suite(name), settings.inference) if known else None
                 if mismatch:
                     raise PolicyError(f"policy '{settings.inference.policy}' cannot act in suite '{name}': {mismatch}")
-            session = cls(config, settings, source)
+            session = cls(config, settings, source, held)
             config.add_cleanup(session.close)
             session.service = service
+            if service is not None:
+                service.tell_processes(session._watchdog.watch)
             session.live.statistics = service.statistics if service is not None else None
             return session
         except (PolicyError, RunFileError) as error:
@@ -138,6 +142,10 @@ class Session:
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         self._pytest_session = session
 
+    def log_of(self, worker: str) -> Path:
+        """Where a worker keeps what it prints."""
+        return (self.folder / LOGS / f"{worker}.log").absolute()
+
     def header(self) -> str:
         resumed = ""
         if self.before is not None:
@@ -157,22 +165,15 @@ class Session:
         return [f"vla: {name} is ignored: policy '{asked.policy}' is no model" for name in names]
 
     def close(self) -> None:
-        """Let go of the run folder, however the session ended."""
+        """However the session ended."""
+        self._watchdog.close()
         self.writer.close()
-        self._held.close()
 
     # --- the run file ------------------------------------------------------------------------------------------------
 
     @property
     def identity(self) -> Identity:
         return Identity(**self.source.identity)
-
-    def _choose_folder(self) -> Path:
-        if self.settings.run.run_dir is not None:
-            return Path(self.settings.run.run_dir)
-        if self.settings.run.resume:
-            return newest_run()
-        return RUNS_FOLDER / datetime.now().strftime("%Y-%m-%d_%H-%M-%S_%f")
 
     def _open(self, path: Path) -> RunWriter:
         if self.settings.run.resume and path.exists() and not is_unborn(path):
@@ -241,6 +242,8 @@ class Session:
                 self.writer.write(line.to_record())
             case Said(text):
                 self.live.say(text)
+            case Working(process):
+                self._watchdog.watch(process)
 
     def _write(self, record: Record) -> None:
         self.writer.write(record.to_record())
@@ -254,6 +257,8 @@ class Session:
         errors = {(record.result.reason, alike(record.result.message)) for record in records if not record.measured}
         if report is not None and errors and errors <= self._shown_errors:
             repeat(report)
+        elif report is not None and errors and self.service is not None:
+            report.sections += self.service.said()
         self._shown_errors |= errors
         self._measured = self._measured or any(record.measured for record in records)
         self._errors += bool(errors)

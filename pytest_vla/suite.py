@@ -20,6 +20,7 @@ from pytest_vla.suggest import unknown
 if TYPE_CHECKING:
     import gymnasium
 
+    from pytest_vla.perturb import Axis
     from pytest_vla.policies import Policy
 
 ENTRY_POINT_GROUP = "pytest_vla.suites"
@@ -87,7 +88,12 @@ class Suite(ABC):
     # What a policy may rely on, as data; compared with the policy's spec before the first episode.
     cameras: Sequence[str] = ()
     state_keys: Sequence[str] = ()
+    image_sizes: Mapping[str, tuple[int, int]] = {}  # height and width by camera, where they are known
     rotations: Sequence[str] = ()  # the ways in which an action may have its rotation, other than the space's own
+    #: what the numbers mean, and in which units: by `state.KEY`, and by `action` or `action.PART`
+    meanings: Mapping[str, str] = {}
+    #: perturbation axes that this suite brings, in the groups there are
+    own_axes: Sequence[Axis] = ()
     #: a variant of another suite, or one that takes an environment of its own: run only when `--vla-suite` names it
     only_by_name: bool = False
     has_oracle: bool = False  # a suite that defines `oracle` has one, unless it says otherwise
@@ -143,13 +149,35 @@ class Suite(ABC):
         """An action of the environment's space, from one that has its rotation in another way (of `rotations`)."""
         raise SuiteError(f"suite '{self.name}' takes no actions with rotations as {rotation}")
 
+    def flatten_action(self, action: Any) -> Any:
+        """An action as one float32 vector: in recorded demonstrations, on the wire, in exported graphs."""
+        from pytest_vla.policies.actions import flatten_action
+
+        return flatten_action(action)
+
+    def unflatten_action(self, vector: Any, space: gymnasium.Space[Any]) -> Any:
+        """The way back: what a policy that gives vectors means. PolicyError where it is no such vector."""
+        from pytest_vla.policies.actions import unflatten_action
+
+        return unflatten_action(vector, space)
+
+    def action_space(self, task: str) -> gymnasium.Space[Any]:
+        """The space of a task's actions; a suite that knows it without an environment says so."""
+        env = self.make_env(task)
+        try:
+            return env.action_space
+        finally:
+            env.close()
+
     def accept(self, given: Any, space: gymnasium.Space[Any]) -> Any:
         """What `step` gets of a policy's action; PolicyError where it is malformed.
 
         A suite that measures what is malformed, as one that asks questions does, takes it as it is.
         """
-        from pytest_vla.policies.actions import check_action
+        from pytest_vla.policies.actions import check_action, has_parts
 
+        if has_parts(space) and not isinstance(given, Mapping):
+            given = self.unflatten_action(given, space)
         return check_action(given, space)
 
     def output(self, task: str) -> str:
@@ -164,7 +192,8 @@ class Suite(ABC):
         """The perturbation axes that work here: those around any environment, and those its `reset` applies itself."""
         from pytest_vla.perturb import everywhere
 
-        return everywhere(cameras=bool(self.cameras), states=bool(self.state_keys))
+        found = everywhere(cameras=bool(self.cameras), states=bool(self.state_keys))
+        return [*found, *(axis.name for axis in self.own_axes)]
 
     def random_action(self, space: gymnasium.Space[Any]) -> Any:
         """One draw of the random policy; a suite narrows it where most of the space is impossible."""
@@ -232,6 +261,10 @@ class Suite(ABC):
         """The first requirement that is not installed, found without importing it."""
         return next((r for r in self.requires if importlib.util.find_spec(r.module) is None), None)
 
+    def missing_in(self, task: str) -> Requirement | None:
+        """The same for one task, where tasks need more than the suite does."""
+        return self.missing()
+
 
 _registered: dict[str, Suite] = {}
 _provided = Provided()
@@ -252,7 +285,11 @@ def provided() -> Provided:
 
 
 def register(suite: Suite) -> Suite:
-    """Make a suite object known under its name, as `@vla.benchmark(suite)` does."""
+    """Make a suite object known under its name, as `@vla.benchmark(suite)` does, and the axes that it brings."""
+    if suite.own_axes:
+        from pytest_vla.perturb import add_axes
+
+        add_axes(suite.own_axes)
     _registered[suite.name] = suite
     return suite
 

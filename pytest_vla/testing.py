@@ -14,6 +14,7 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.perturb import AXES, MAX_LEVEL, Perturbation, perturbed
 from pytest_vla.policies import Policy
 from pytest_vla.policies.actions import check_action
+from pytest_vla.policies.base import pixels
 from pytest_vla.policies.builtin import NoopPolicy, RandomPolicy
 from pytest_vla.rollout import rollout
 from pytest_vla.suite import Suite, SuiteError, family_of, register
@@ -119,8 +120,9 @@ def _start(suite: Suite, env: Any, key: EpisodeKey) -> tuple[str, bytes]:
 
 
 def _ends(suite: Suite) -> list[str]:
-    """Every axis that the suite applies itself, at both ends of each direction."""
-    axes = [AXES[name] for name in suite.axes() if AXES[name].stage == "scene"]
+    """Every axis that the suite applies or brings itself, at both ends of each direction."""
+    own = {axis.name for axis in suite.own_axes}
+    axes = [AXES[name] for name in suite.axes() if AXES[name].stage == "scene" or name in own]
     return [f"{axis.name}={level}" for axis in axes for level in axis.levels if abs(level) in (1, MAX_LEVEL)]
 
 
@@ -143,3 +145,6 @@ def _check_observation(suite: Suite, observation: Any) -> None:
     for camera, image in observation["images"].items():
         right = isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == 3
         assert right, f"image '{camera}' must be uint8 of shape (height, width, 3)"
+        size = image.shape[:2]
+        declared = suite.image_sizes.get(camera, size)
+        assert size == declared, f"image '{camera}' has {pixels(size)}, declared are {pixels(declared)}"

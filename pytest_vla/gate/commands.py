@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from pytest_vla.command import RUN_HELP, Command, ask_for_trust, share, whole
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.rules import LEVELS
 from pytest_vla.run import Run, read_run
+
+SORTS = ("name", "success", "difference")
 
 
 def _gate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +35,8 @@ def _gate_arguments(parser: argparse.ArgumentParser) -> None:
 def _compare_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="the first is the reference")
     parser.add_argument("--flips", type=whole(), default=10, metavar="N", help="episodes to list (default: 10)")
+    parser.add_argument("--sort", choices=SORTS, default="name", help="rows by name, or the worst first")
+    parser.add_argument("--json", action="store_true", help="the comparison as data")
 
 
 def _gate(options: argparse.Namespace) -> int:
@@ -59,11 +64,15 @@ def _gate(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from pytest_vla.gate.side_by_side import describe
+    from pytest_vla.gate.side_by_side import describe, to_dict
 
     if len(options.runs) < 2:
         raise GateError("compare needs two runs or more: pytest-vla compare A B")
-    print(describe([_readable(path) for path in options.runs], options.runs, options.flips))
+    runs = [_readable(path) for path in options.runs]
+    if options.json:
+        print(json.dumps(to_dict(runs, options.runs, options.sort), indent=1))
+    else:
+        print(describe(runs, options.runs, options.flips, options.sort))
     return 0
 
 

@@ -12,6 +12,7 @@ from pytest_vla.gate.questions import ANCHOR, BASELINE, THRESHOLD, questions
 from pytest_vla.gate.rules import Group, Rules
 from pytest_vla.gate.samples import Outcome, PairedSample, RateSample, Sample, UnpairedSample
 from pytest_vla.run import Pairs, Table, Why, pair
+from pytest_vla.run.pair import made_differently
 from pytest_vla.run.table import ERROR, SOLVED
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def _against(new: _ByCell, old: _ByCell, cells: Sequence[Cell], scope: Scope) ->
     if why[Why.UNSEEDED]:
         reason = "the suite takes no seed: no two episodes are the same"
     elif why[Why.MADE_WITH]:
-        reason = "the baseline was made with another renderer"
+        reason = _made_with(mine, theirs)
     elif why[Why.SCENE]:
         reason = f"{why[Why.SCENE]} of {present} scenes differ from the baseline's"
     elif total and shared < LEAST_SHARED * total:
@@ -213,6 +214,15 @@ def _against(new: _ByCell, old: _ByCell, cells: Sequence[Cell], scope: Scope) ->
         return UnpairedSample(before[0], after[0], before[1], after[1]), reason
     note = f"{len(mine) - present} episodes are not in the baseline" if present < len(mine) else ""
     return PairedSample(*_pairs(pairs, cells, scope)), note
+
+
+def _made_with(mine: Table, theirs: Table) -> str:
+    """Which renderer or simulator each run was made with, where they differ."""
+    for new in mine.sources:
+        for old in theirs.sources:
+            for what, (ours, before) in made_differently(new.made_with, old.made_with).items():
+                return f"the baseline was made with {what} {before}, this run with {ours}"
+    return "the baseline was made with another renderer or simulator"
 
 
 def _pairs(pairs: Pairs, cells: Sequence[Cell], scope: Scope) -> tuple[tuple[Any, ...], tuple[int, ...]]:

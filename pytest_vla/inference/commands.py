@@ -9,6 +9,7 @@ import pytest
 
 from pytest_vla.command import Command, only, share, whole
 from pytest_vla.inference.session import DEFAULT_BATCH
+from pytest_vla.policies.trust import trust
 
 
 def _serve_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,12 +37,14 @@ def _policy_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", nargs="?", metavar="POLICY", help="what --vla-policy takes")
     share(parser, "policy", help="the same, by the name it has elsewhere")
     share(parser, "device", metavar="NAME", help="where the model goes (default: cpu)")
+    share(parser, "trust-policy")
 
 
 def _policy(options: argparse.Namespace) -> str:
     given = [text for text in (options.spec, options.policy) if text is not None]
     if len(given) != 1:
         raise pytest.UsageError(f"name one policy, as POLICY or --vla-policy, got {' and '.join(given) or 'none'}")
+    trust(options.trust_policy or ())
     return str(given[0])
 
 

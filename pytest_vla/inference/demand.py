@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import count
 from time import monotonic
 from typing import Any
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.inference.engine import Engine, Episode, Job
 from pytest_vla.inference.local import declared
-from pytest_vla.inference.tree import plain
+from pytest_vla.inference.tree import flatten, plain
 from pytest_vla.inference.tuning import draw, measure_supply, operating_point, sizes_up_to
-from pytest_vla.policies.base import PolicyError
+from pytest_vla.policies.base import PolicyError, PolicySpec
+from pytest_vla.policies.chunking import execution
 from pytest_vla.policies.kinds import kind_of, load_shared
 from pytest_vla.suite import Suite, typed_suite
 
@@ -26,6 +30,9 @@ def tune(policy_text: str, suite_name: str, device: str, simulators: int) -> str
     if kind_of(policy_text).place == "env":
         raise PolicyError(f"{policy_text!r} lives in the simulators' processes: there is nothing to tune")
     suite = typed_suite(suite_name)
+    missing = suite.missing()
+    if missing is not None:
+        raise PolicyError(f"suite '{suite.name}' needs {missing.module}: {missing.install}")
     source = load_shared(policy_text)
     source.move_to(device)
     policy = source.policy
@@ -38,9 +45,34 @@ def tune(policy_text: str, suite_name: str, device: str, simulators: int) -> str
         env.close()
     job = Job(Episode(key, policy.reset(key), begun=True), observation)
     supply = measure_supply(Engine(policy), job, simulators)
-    demand = {count: measure_demand(suite_name, count) for count in sizes_up_to(simulators)}
+    asked = Asked(suite_name, source.spec, steps_an_answer(source.spec))
+    demand = {number: measure_demand(asked, number) for number in sizes_up_to(simulators)}
     best = operating_point(supply, demand[simulators])
-    return f"{draw(supply, demand)}\nuse --vla-batch={best} with -n {simulators}"
+    chunks = f" (an answer lasts {asked.steps} steps)" if asked.steps > 1 else ""
+    return f"{draw(supply, demand)}\nuse --vla-batch={best} with -n {simulators}{chunks}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the simulators of a run do: they show a policy of this spec what it declared, once in so many steps."""
+
+    suite: str
+    spec: PolicySpec
+    steps: int
+
+    def to_text(self) -> str:
+        return json.dumps({"suite": self.suite, "spec": self.spec.to_dict(), "steps": self.steps})
+
+    @classmethod
+    def from_text(cls, text: str) -> Asked:
+        data = json.loads(text)
+        return cls(data["suite"], PolicySpec.from_dict(data["spec"]), data["steps"])
+
+
+def steps_an_answer(spec: PolicySpec) -> int:
+    """How many steps one answer covers: as many of a chunk as are executed."""
+    horizon, _ = execution(spec, None, None)
+    return min(horizon or spec.chunk, spec.chunk)
 
 
 def first_episode(suite: Suite) -> EpisodeKey:
@@ -48,10 +80,10 @@ def first_episode(suite: Suite) -> EpisodeKey:
     return suite.episode(task, partition, 0)
 
 
-def measure_demand(suite_name: str, count: int) -> float:
-    """Observations a second of so many simulators in processes of their own, acting as fast as they can."""
-    command = [sys.executable, "-m", "pytest_vla.inference.demand", suite_name]
-    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(count)]
+def measure_demand(asked: Asked, simulators: int) -> float:
+    """Requests a second of so many simulators in processes of their own, acting as fast as they can."""
+    command = [sys.executable, "-m", "pytest_vla.inference.demand", asked.to_text()]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(simulators)]
     try:
         for process in processes:
             _line(process)  # it is ready
@@ -74,24 +106,38 @@ def _line(process: subprocess.Popen[bytes]) -> bytes:
     return line
 
 
-def simulate(suite_name: str) -> float:
-    """Steps a second of one simulator with actions that do nothing, resets included."""
-    suite = typed_suite(suite_name)
-    key = first_episode(suite)
-    env: Any = suite.make_env(key.task)
+def simulate(asked: Asked) -> float:
+    """Requests a second of one simulator: whole episodes, random actions, and every picture that would be sent."""
+    suite = typed_suite(asked.suite)
+    group = suite.env_group(first_episode(suite).task)
+    cells = [cell for cell in suite.select() if suite.env_group(cell[0]) == group]
+    keys = (suite.episode(*cell, index) for index in count() for cell in cells)
+    env: Any = suite.make_env(cells[0][0])
+    key = next(keys)
     env.reset(seed=key.seed(), options={"episode": key})
     print("ready", flush=True)
     sys.stdin.readline()
-    steps, start = 0, monotonic()
+    requests, start = 0, monotonic()
     while monotonic() - start < MEASURE_S:
-        env.reset(seed=key.seed(), options={"episode": key})
-        for _ in range(suite.step_limit(key.task)):
-            _, _, terminated, truncated, _ = env.step(suite.noop(env))
-            steps += 1
-            if terminated or truncated or monotonic() - start > MEASURE_S:
-                break
-    return steps / (monotonic() - start)
+        requests += play(suite, env, next(keys), asked, start + MEASURE_S)
+    return requests / (monotonic() - start)
+
+
+def play(suite: Suite, env: Any, key: EpisodeKey, asked: Asked, until: float) -> int:
+    """One episode, or what there is time for; how often the policy would have been asked."""
+    space = deepcopy(env.action_space)
+    space.seed(key.seed("policy") % 2**63)
+    observation, _ = env.reset(seed=key.seed(), options={"episode": key})
+    requests = 0
+    for step in range(suite.step_limit(key.task)):
+        if step % asked.steps == 0:
+            flatten(declared(observation, asked.spec))  # pictures are drawn here, as they are before they are sent
+            requests += 1
+        observation, _, terminated, truncated, info = env.step(suite.random_action(space))
+        if terminated or truncated or info.get("failure") or monotonic() > until:
+            break
+    return requests
 
 
 if __name__ == "__main__":
-    print(json.dumps(simulate(sys.argv[1])), flush=True)
+    print(json.dumps(simulate(Asked.from_text(sys.argv[1]))), flush=True)

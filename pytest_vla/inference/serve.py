@@ -22,12 +22,16 @@ from pytest_vla._version import __version__
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.inference.batching import Batcher
 from pytest_vla.inference.engine import Engine, Episode, Failure, Job
+from pytest_vla.inference.intake import MOST_HELD, Intake, is_foreign
 from pytest_vla.inference.tree import TreeError, flatten, plain, signature
-from pytest_vla.policies.base import Policy, PolicyError
-from pytest_vla.policies.chunking import Chunked, ChunkState, execution
+from pytest_vla.policies.actions import flatten_action
+from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
+from pytest_vla.policies.chunking import Chunked, ChunkState, execution, steps_of
 from pytest_vla.policies.wire import (
     MAX_MESSAGE,
     PROTOCOL_VERSION,
+    Limits,
+    TooLarge,
     WireError,
     pack_message,
     pack_tree,
@@ -35,6 +39,7 @@ from pytest_vla.policies.wire import (
     unpack_message,
     unpack_tree,
 )
+from pytest_vla.suite import SuiteError, get_suite
 
 try:
     from websockets.asyncio.server import Server, ServerConnection
@@ -44,7 +49,11 @@ try:
 except ImportError:
     raise PolicyError('pytest-vla serve needs websockets: pip install "pytest-vla[remote]"') from None
 
+QUICK_BYTES = 8 << 20  # a message that is no larger, packed and unpacked, takes milliseconds to read
 GREETING_LIMIT_S = 1.0  # who has not spoken by then is an openpi client and waits for us
+
+
+Unpack = Callable[[bytes | str, Limits], Any]
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,7 @@ class ServeOptions:
     ensemble: str | None = None
     max_message: int = MAX_MESSAGE
     max_clients: int = 256
+    max_held: int = MOST_HELD
     idle_limit: float = 3600.0
     names: Mapping[str, str] = field(default_factory=dict)
 
@@ -108,6 +118,13 @@ class PolicyServer:
         self.policy, self.name, self.options, self.digest = policy, name, options, digest
         self._numbers = itertools.count()
         self._clients = 0
+        self._flatten = _flattening(policy.spec)
+        self._intake = Intake(options.max_held)
+        self._quick, self._patient = ThreadPoolExecutor(2, "reader"), ThreadPoolExecutor(1, "patient-reader")
+
+    def flat(self, action: Any) -> Any:
+        """An action as either protocol has it, one array; parts of a dict one after the other, as its suite says."""
+        return self._flatten(action) if isinstance(action, Mapping) else np.asarray(action)
 
     async def run(self, on_ready: Callable[[Server], None] = lambda server: None) -> None:
         """Serve until cancelled."""
@@ -121,7 +138,8 @@ class PolicyServer:
                 process_request=self._before_upgrade,
                 compression=None,
                 max_size=self.options.max_message,
-                max_queue=4,
+                max_queue=1,
+                create_connection=self._intake.connections(),
                 open_timeout=10,
                 ping_interval=None,  # a client that simulates for a minute is not gone
             ) as server:
@@ -129,6 +147,17 @@ class PolicyServer:
                 await desk
         finally:
             desk.cancel()
+
+    async def read(self, connection: ServerConnection, unpack: Unpack, data: bytes | str) -> Any:
+        """A message, taken apart beside the loop; a large one waits for other large ones, and no small one for it."""
+        loop = asyncio.get_running_loop()
+        try:
+            if len(data) <= QUICK_BYTES:
+                with suppress(TooLarge):
+                    return await loop.run_in_executor(self._quick, unpack, data, Limits(QUICK_BYTES))
+            return await loop.run_in_executor(self._patient, unpack, data, Limits())
+        finally:
+            self._intake.settled(connection)  # type: ignore[arg-type]
 
     # --- HTTP --------------------------------------------------------------------------------------------------------
 
@@ -138,6 +167,9 @@ class PolicyServer:
             return connection.respond(HTTPStatus.OK, json.dumps({"status": "ok"}))
         if path == "/healthz":
             return connection.respond(HTTPStatus.OK, "OK\n")
+        foreign = is_foreign(request, self.options.host)
+        if foreign is not None and not self.options.token:
+            return connection.respond(HTTPStatus.FORBIDDEN, f"{foreign}\n")
         if not self._is_allowed(request):
             return connection.respond(HTTPStatus.UNAUTHORIZED, "this server needs a token\n")
         if self._clients >= self.options.max_clients:
@@ -199,7 +231,7 @@ class Talk:
 
     async def _vla_eval(self, data: bytes | str) -> None:
         while True:
-            kind, payload, number = unpack_message(data)
+            kind, payload, number = await self.server.read(self.connection, unpack_message, data)
             if kind == "hello":
                 await self.connection.send(pack_message("hello", self._introduction(), number))
             elif kind == "episode_start":
@@ -218,7 +250,7 @@ class Talk:
         except (PolicyError, WireError, TreeError) as error:
             reply = pack_message("error", {"error": f"observation_failed: {error}"}, number)
         else:
-            reply = pack_message("action", {"actions": action}, number)
+            reply = pack_message("action", {"actions": self.server.flat(action)}, number)
         await self.connection.send(reply)
 
     async def _one_action(self, observation: Mapping[str, Any]) -> Any:
@@ -244,7 +276,7 @@ class Talk:
         metadata = {"policy": self.server.name, "digest": self.server.digest, "pytest_vla": __version__}
         await self.connection.send(pack_tree(metadata))
         while True:
-            received = unpack_tree(await self._next())
+            received = await self.server.read(self.connection, unpack_tree, await self._next())
             start = monotonic()
             try:
                 if not isinstance(received, dict):
@@ -254,7 +286,8 @@ class Talk:
                 await self.connection.send(str(error))
                 await self.connection.close(1011, "the policy failed")
                 return
-            actions = action if self.server.policy.spec.chunk > 1 else _as_chunk(action)
+            chunk = steps_of(action) if self.server.policy.spec.chunk > 1 else [action]
+            actions = np.stack([self.server.flat(step) for step in chunk])
             timing = {"infer_ms": 1e3 * (monotonic() - start)}
             await self.connection.send(pack_tree({"actions": actions, "server_timing": timing}))
 
@@ -267,6 +300,14 @@ class Talk:
         if isinstance(answer, Failure):
             raise PolicyError(answer.message)
         return plain(answer)
+
+
+def _flattening(spec: PolicySpec) -> Callable[[Any], Any]:
+    """That of the suite the policy acts in, where it names one that is known here."""
+    for name in spec.suites[:1]:
+        with suppress(SuiteError):
+            return get_suite(name).flatten_action
+    return flatten_action
 
 
 def _episode_key(task: Any, number: int) -> EpisodeKey:
@@ -299,13 +340,6 @@ def _from_openpi(received: dict[str, Any], names: Mapping[str, str]) -> dict[str
             is_image = isinstance(value, np.ndarray) and value.ndim == 3
             observation["images" if is_image else "state"][name] = value
     return observation
-
-
-def _as_chunk(action: Any) -> Any:
-    """A chunk of one."""
-    return (
-        {key: _as_chunk(part) for key, part in action.items()} if isinstance(action, dict) else np.asarray(action)[None]
-    )
 
 
 def run_server(policy_text: str, options: ServeOptions, device: str = "cpu") -> int:

@@ -241,6 +241,9 @@ def main() -> None:
     """`python -m pytest_vla.inference.server '{"policy": ..., "listener": FD, ...}'`, as the controller starts it."""
     options = json.loads(sys.argv[1])
     sys.path[:] = options["path"]  # what the controller can import, we can
+    from pytest_vla.policies.trust import trust
+
+    trust(options["trust"])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the controller, which closes our stdin
     threading.Thread(target=_watch_lifeline, args=(options["limit"],), daemon=True).start()
     ready = os.fdopen(options["ready"], "w")

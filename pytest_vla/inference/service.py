@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from select import select
@@ -19,14 +20,15 @@ from time import monotonic
 from typing import IO, Any
 
 from pytest_vla.inference.status import Statistics, StatusPage
+from pytest_vla.logs import Log
 from pytest_vla.policies.base import PolicyError, PolicySpec
+from pytest_vla.policies.trust import trusted
 
 START_LIMIT_S = 1800.0  # the largest models take minutes to load
 BACKOFF_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 MAX_IDLE_DEATHS = len(BACKOFF_S)  # in a row, without a single answer in between
 WATCH_PERIOD_S = 0.05
 GRACE_S = 2.0
-LOG_TAIL = 4000  # bytes
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class ServiceOptions:
     limit: float = 0.0
     tune: bool = False
     clients: int = 1
+    logs: Path | None = None
     start_limit: float = START_LIMIT_S
 
 
@@ -50,7 +53,7 @@ class Service:
     def __init__(self, options: ServiceOptions) -> None:
         self.options = options
         self.introduction: dict[str, Any] = {}
-        self._replicas = [Replica(options, device) for device in options.devices]
+        self._replicas = [Replica(options, device, number) for number, device in enumerate(options.devices)]
         self._watcher = threading.Thread(target=self._watch, name="vla-inference-watcher", daemon=True)
         self._ending = threading.Event()
 
@@ -89,6 +92,20 @@ class Service:
     def pids(self) -> list[int]:
         return [replica.process.pid for replica in self._replicas if replica.process is not None]
 
+    def said(self) -> list[tuple[str, str]]:
+        """The last lines that each server printed, under a title."""
+        tails = [
+            (f"{replica.name}: last lines of {replica.log.path}", replica.log.tail()) for replica in self._replicas
+        ]
+        return [(title, text) for title, text in tails if text]
+
+    def tell_processes(self, hear: Callable[[int], None]) -> None:
+        """The number of every server process there is, and of those that will be started in their place."""
+        for replica in self._replicas:
+            replica.hear_process = hear
+        for process in self.pids:
+            hear(process)
+
     def statistics(self) -> dict[str, Any]:
         total = sum((replica.page.read() for replica in self._replicas), Statistics())
         restarts = [note for replica in self._replicas for note in replica.deaths]
@@ -113,16 +130,20 @@ class Service:
 class Replica:
     """One server process on one device, and what is needed to start it again."""
 
-    def __init__(self, options: ServiceOptions, device: str) -> None:
+    def __init__(self, options: ServiceOptions, device: str, number: int = 0) -> None:
         self.options = options
+        self.name = f"server-{number}"
         self.device = device
         self.page = StatusPage.create()
         self.process: subprocess.Popen[bytes] | None = None
         self.deaths: list[str] = []
         self.tuned: dict[str, Any] | None = None
         self.address, self._listener, self._folder = _listen()
-        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the replica
+        self._scratch = None if options.logs else tempfile.TemporaryDirectory(prefix="pytest-vla-")
+        self.log = Log(Path(self._scratch.name if self._scratch else options.logs or "") / f"{self.name}.log")
+        self._output = self.log.open()
         self._ready: IO[bytes] | None = None
+        self.hear_process: Callable[[int], None] = lambda process: None
         self._restart_at: float | None = None
         self._idle_deaths = 0
         self._answered = 0
@@ -132,6 +153,7 @@ class Replica:
         options = {
             "policy": self.options.policy,
             "path": sys.path,
+            "trust": trusted(),
             "device": self.device,
             "batch": self.options.batch,
             "fixed": self.options.fixed,
@@ -146,13 +168,14 @@ class Replica:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "pytest_vla.inference.server", json.dumps(options)],
                 stdin=subprocess.PIPE,
-                stdout=self._log,
-                stderr=self._log,
+                stdout=self._output,
+                stderr=self._output,
                 env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ},  # idle threads of the model leave cores to simulators
                 pass_fds=[self._listener.fileno(), self.page.arena.fd, writer],
             )
         finally:
             os.close(writer)
+        self.hear_process(self.process.pid)
         self._ready = os.fdopen(ready, "rb")
 
     def wait_ready(self, limit: float) -> dict[str, Any]:
@@ -180,6 +203,7 @@ class Replica:
         if self.process is None:
             return
         self._hear()
+        self.log.bound()
         status = self.page.read()
         if self.process.poll() is not None:
             self._died(status, self._end())
@@ -217,9 +241,7 @@ class Replica:
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
     def _log_tail(self) -> str:
-        self._log.flush()
-        size = self._log.seek(0, os.SEEK_END)
-        text = os.pread(self._log.fileno(), LOG_TAIL, max(size - LOG_TAIL, 0)).decode(errors="replace").strip()
+        text = self.log.tail()
         return f"\n{text}" if text else ""
 
     def _close_process(self) -> None:
@@ -239,7 +261,10 @@ class Replica:
     def close(self) -> None:
         self._close_process()
         self._listener.close()
-        self._log.close()
+        self._output.close()
+        self.log.drop_empty()
+        if self._scratch is not None:
+            self._scratch.cleanup()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 

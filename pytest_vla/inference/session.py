@@ -12,6 +12,8 @@ from pytest_vla.policies.kinds import kind_of, load_policy
 from pytest_vla.policies.source import PolicySource, SharedSource
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
     from pytest_vla.inference.service import Service
@@ -33,9 +35,11 @@ def local_source(options: InferenceOptions) -> PolicySource:
     return _asked_as_told(source, LocalPolicy(source.policy, fixed_batch(options)), options)
 
 
-def open_policy(options: InferenceOptions, timeout: float, workers: int) -> tuple[PolicySource, Service | None]:
+def open_policy(
+    options: InferenceOptions, timeout: float, workers: int, logs: Path | None = None
+) -> tuple[PolicySource, Service | None]:
     """On the controller: the policy, checked, and the servers that hold it where there are workers to serve."""
-    service = start_service(options, timeout, workers) if workers else None
+    service = start_service(options, timeout, workers, logs) if workers else None
     if service is None:
         return local_source(options), None
     return remote_source(told(service), options, timeout), service
@@ -46,7 +50,7 @@ def recorded_source(text: str, recorded: Mapping[str, Any]) -> PolicySource:
     return local_source(replace(Settings.from_dict(recorded).inference, policy=text, device=()))
 
 
-def start_service(options: InferenceOptions, timeout: float, workers: int) -> Service | None:
+def start_service(options: InferenceOptions, timeout: float, workers: int, logs: Path | None = None) -> Service | None:
     """The servers for so many workers, or None for a policy that lives in each worker because it needs the env."""
     if options.policy is None or kind_of(options.policy).place == "env":
         return None
@@ -60,6 +64,7 @@ def start_service(options: InferenceOptions, timeout: float, workers: int) -> Se
         limit=timeout,
         tune=options.batch == "auto" and not options.deterministic,
         clients=workers,
+        logs=logs,
     )
     return Service.start(wanted)
 

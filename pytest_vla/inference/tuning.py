@@ -107,8 +107,8 @@ def draw(supply: dict[int, float], demand: dict[int, float], width: int = 50) ->
     scale = max([*supply.values(), *demand.values()])
     lines = []
     for title, curve in (
-        ("supply (actions/s) by batch size", supply),
-        ("demand (observations/s) by simulators", demand),
+        ("supply (answers/s) by batch size", supply),
+        ("demand (requests/s) by simulators", demand),
     ):
         lines.append(title)
         lines += [f"  {n:>4}  {rate:>10.1f}  {'█' * max(round(width * rate / scale), 1)}" for n, rate in curve.items()]

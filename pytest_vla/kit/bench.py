@@ -242,6 +242,11 @@ class BenchSuite(GantrySuite):
     bench: Bench
     templates: Sequence[BenchTask]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "bench" in cls.__dict__:
+            cls.image_sizes = dict.fromkeys(cls.cameras, (cls.bench.image_px, cls.bench.image_px))
+
     def cells(self) -> Sequence[tuple[str, str]]:
         return [(task.name, STANDARD) for task in self.templates]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_vla.suite import Requirement, Suite, SuiteError
@@ -46,6 +47,10 @@ class GantrySuite(TaskSuite):
     control_hz = 10.0
     cameras = ("front", "wrist")
     state_keys = ("ee",)
+    meanings: Mapping[str, str] = {
+        "state.ee": "x, y, z (m) of the tip, and how far the gripper is open (0 to 1)",
+        "action": "x, y, z (m) to go to, and how far to open the gripper (0 to 1)",
+    }
     requires = (MUJOCO,)
 
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:
@@ -59,10 +64,10 @@ class GantrySuite(TaskSuite):
         return self.noop(env) if last is None else last
 
     def provenance(self) -> dict[str, str]:
-        """What pixels depend on besides the key: runs that differ in it do not pair. It may try out renderers first."""
-        from pytest_vla.sim.mujoco import backend
+        """What episodes depend on besides the key: runs that differ in it do not pair. It may try renderers first."""
+        from pytest_vla.sim.mujoco import made_with
 
-        return {"renderer": f"mujoco-{backend()}"}
+        return made_with()
 
 
 def own(env: gymnasium.Env[Any, Any], kind: type[EnvT]) -> EnvT:

@@ -3,7 +3,7 @@
 May import `episode` and `run`. Read `axes.py` first (every axis is one entry), then `wrapper.py` (how they act).
 """
 
-from pytest_vla.perturb.axes import AXES, COLOURS, CONTRADICTION, everywhere, resolve
+from pytest_vla.perturb.axes import AXES, COLOURS, CONTRADICTION, add_axes, everywhere, resolve
 from pytest_vla.perturb.axis import GROUPS, MAX_LEVEL, Axis, PerturbationError, steps
 from pytest_vla.perturb.perturbation import Perturbation
 from pytest_vla.perturb.scene import scene_edits
@@ -19,6 +19,7 @@ __all__ = [
     "Perturbation",
     "PerturbationError",
     "PerturbedEnv",
+    "add_axes",
     "everywhere",
     "perturbed",
     "resolve",

@@ -1,14 +1,14 @@
-"""The registry: every axis there is, in canonical order. A new axis is one entry here.
+"""The registry: every axis there is, in canonical order. A new axis is one entry here, or in `own_axes` of a suite.
 
 A `scene` axis also needs an entry in the axes file of each suite that supports it; the others work in every suite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_vla.perturb import actions, images, language, states, vocabulary
-from pytest_vla.perturb.axis import MAX_LEVEL, Axis, PerturbationError, steps
+from pytest_vla.perturb.axis import MAX_LEVEL, Axis, PerturbationError, UnknownAxis, steps
 from pytest_vla.suggest import unknown
 
 COLOURS: Mapping[str, tuple[float, float, float]] = {
@@ -177,8 +177,9 @@ _AXES = (
     ),
 )
 
-AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}
-"""Every axis by name."""
+AXES: dict[str, Axis] = {axis.name: axis for axis in _AXES}
+"""Every axis by name: ours, and those that suites bring."""
+_PLACES = {axis.name: place for place, axis in enumerate(_AXES)}
 
 CONTRADICTION = "language.contradict"
 
@@ -195,14 +196,33 @@ def resolve(names: Sequence[str], supported: Sequence[str] | None = None) -> lis
     A group stands for those of its axes that are `supported` and no controls; an axis by its own name must be
     supported, and may be a control.
     """
-    groups = {axis.group for axis in _AXES}
+    groups = {axis.group for axis in AXES.values()}
     allowed = set(AXES if supported is None else supported)
     chosen: set[str] = set()
     for name in names:
         if name not in AXES and name not in groups and name != "all":
-            raise PerturbationError(unknown("axis", name, [*AXES, *sorted(groups), "all"]))
-        matching = [a.name for a in _AXES if name == a.name or (not a.control and name in (a.group, "all"))]
+            raise UnknownAxis(unknown("axis", name, [*AXES, *sorted(groups), "all"]))
+        matching = [a.name for a in AXES.values() if name == a.name or (not a.control and name in (a.group, "all"))]
         if not allowed.intersection(matching):
             raise PerturbationError(f"axis '{name}' is not supported here; supported: {', '.join(sorted(allowed))}")
         chosen.update(allowed.intersection(matching))
-    return [name for name in AXES if name in chosen]
+    return sorted(chosen, key=place)
+
+
+def place(name: str) -> tuple[int, str]:
+    """The canonical order of axes: ours as they are listed, then those of suites by name, in every process alike."""
+    return _PLACES.get(name, len(_PLACES)), name
+
+
+def axis_named(name: str) -> Axis:
+    """The axis; of one that only another process or installation knows, what its name says. ValueError for no name."""
+    return AXES.get(name) or Axis(name, "known where its suite is", "", _OTHERS, signed=True)
+
+
+def add_axes(axes: Iterable[Axis]) -> None:
+    """Make axes known that a suite brings; a name means the same thing everywhere."""
+    for axis in axes:
+        if AXES.setdefault(axis.name, axis) != axis:
+            raise PerturbationError(
+                f"axis '{axis.name}' is known already, and means something else: choose another name"
+            )

@@ -29,6 +29,10 @@ class PerturbationError(ValueError):
     """A perturbation cannot be read, or does not fit the suite."""
 
 
+class UnknownAxis(PerturbationError):
+    """An axis has a name that nobody knows, or nobody yet: a suite may bring it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """One axis of perturbation. Level 0 is neutral; `magnitudes[level]` says how far off a level is, in `unit`.

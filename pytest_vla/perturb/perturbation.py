@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_vla.perturb.axes import AXES
-from pytest_vla.perturb.axis import MAX_LEVEL, Axis, PerturbationError
+from pytest_vla.perturb.axes import AXES, axis_named, place
+from pytest_vla.perturb.axis import MAX_LEVEL, Axis, PerturbationError, UnknownAxis
 from pytest_vla.suggest import unknown
 
 if TYPE_CHECKING:
     from pytest_vla.suite import Suite
 
 _LEVEL = re.compile(r"-?[0-9]+")
-_ORDER = {name: number for number, name in enumerate(AXES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Perturbation:
         seen: set[str] = set()
         for name, level in pairs:
             if name not in AXES:
-                raise PerturbationError(unknown("axis", name, list(AXES)))
+                raise UnknownAxis(unknown("axis", name, list(AXES)))
             axis = AXES[name]
             if isinstance(level, bool) or not isinstance(level, int) or not axis.lowest <= level <= MAX_LEVEL:
                 lowest = f"{axis.lowest} ({axis.magnitude(axis.lowest)}) over 0" if axis.signed else "0"
@@ -47,7 +46,21 @@ class Perturbation:
                 raise PerturbationError(f"axis '{name}' is given twice")
             seen.add(name)
         off = [(name, level) for name, level in pairs if level]
-        return cls(tuple(sorted(off, key=lambda pair: _ORDER[pair[0]])))
+        return cls(tuple(sorted(off, key=lambda pair: place(pair[0]))))
+
+    @classmethod
+    def recorded(cls, text: str) -> Perturbation | None:
+        """What a run file says, also of axes that only its suite knows; None where it is nothing of ours."""
+        try:
+            return cls.parse(text)
+        except UnknownAxis:
+            pairs = [part.partition("=") for part in text.split(",")]
+        except PerturbationError:
+            return None
+        try:
+            return cls(tuple((axis_named(name.strip()).name, int(level)) for name, _, level in pairs))
+        except ValueError:
+            return None
 
     @classmethod
     def parse(cls, text: str) -> Perturbation:
@@ -58,7 +71,7 @@ class Perturbation:
         for part in text.split(","):
             name, equals, level = (piece.strip() for piece in part.partition("="))
             if name and equals and name not in AXES:
-                raise PerturbationError(unknown("axis", name, list(AXES)))
+                raise UnknownAxis(unknown("axis", name, list(AXES)))
             if not (name and equals and _LEVEL.fullmatch(level)):
                 raise PerturbationError(
                     f"cannot read {part.strip()!r} in {text!r}: write AXIS=LEVEL, separated by commas, with levels "
@@ -76,7 +89,7 @@ class Perturbation:
 
     def __iter__(self) -> Iterator[tuple[Axis, int]]:
         """Axes and their levels, in canonical order."""
-        return ((AXES[name], level) for name, level in self.levels)
+        return ((axis_named(name), level) for name, level in self.levels)
 
     def level(self, name: str) -> int:
         return dict(self.levels).get(name, 0)

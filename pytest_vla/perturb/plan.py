@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_vla.perturb.axes import AXES, CONTRADICTION
-from pytest_vla.perturb.axis import PerturbationError
+from pytest_vla.perturb.axis import PerturbationError, UnknownAxis
 from pytest_vla.perturb.perturbation import Perturbation
 from pytest_vla.suggest import unknown
 
@@ -19,15 +19,33 @@ if TYPE_CHECKING:
 
 def planned_perturbations(options: RobustnessOptions) -> list[str]:
     """The perturbations of each episode, the control (none) first; bad ones are one usage error."""
+    try:
+        return _planned(options)
+    except PerturbationError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def check_readable(options: RobustnessOptions, *, own_suites: bool) -> None:
+    """What cannot be read is said before anything is collected, except axes that suites of the user's own may bring."""
+    try:
+        _planned(options)
+    except UnknownAxis as error:
+        if not own_suites:
+            raise pytest.UsageError(str(error)) from None
+    except PerturbationError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _planned(options: RobustnessOptions) -> list[str]:
     asked: list[Perturbation] = [Perturbation()]
     if options.perturb is not None:
         try:
             asked.append(Perturbation.parse(options.perturb))
         except PerturbationError as error:
-            raise pytest.UsageError(f"--vla-perturb: {error}") from None
+            raise type(error)(f"--vla-perturb: {error}") from None
     for axis in options.sweep:
         if axis not in AXES:
-            raise pytest.UsageError(f"--vla-sweep: {unknown('axis', axis, list(AXES))}")
+            raise UnknownAxis(f"--vla-sweep: {unknown('axis', axis, list(AXES))}")
         asked += [Perturbation.of({axis: level}) for level in AXES[axis].levels]
     if options.language_check:
         asked.append(Perturbation.of({CONTRADICTION: 1}))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_vla.perturb.axes import AXES, CONTRADICTION
-from pytest_vla.perturb.axis import MAX_LEVEL, PerturbationError
+from pytest_vla.perturb.axes import CONTRADICTION, axis_named
+from pytest_vla.perturb.axis import MAX_LEVEL
 from pytest_vla.perturb.perturbation import Perturbation
 from pytest_vla.run import Pairs, Table, Tally, control_pairs
 from pytest_vla.run.intervals import Interval, paired_interval
@@ -43,18 +43,10 @@ def matched(table: Table) -> list[Matched]:
     """One comparison per perturbation over all suites and tasks; what does not pair is left out."""
     found = []
     for text in dict.fromkeys(cell.perturbation for cell in table.cells if cell.perturbation):
-        perturbation, pairs = _known(text), control_pairs(table, text)
+        perturbation, pairs = Perturbation.recorded(text), control_pairs(table, text)
         if perturbation is not None and len(pairs):
             found.append(Matched.of(perturbation, pairs))
     return sorted(found, key=lambda each: each.perturbation.levels)
-
-
-def _known(text: str) -> Perturbation | None:
-    """A run of another version may have axes that this one does not know."""
-    try:
-        return Perturbation.parse(text)
-    except PerturbationError:
-        return None
 
 
 def perturbation_lines(table: Table) -> list[str]:
@@ -86,7 +78,7 @@ def _curves(comparisons: Sequence[Matched]) -> list[str]:
     for name, levels in by_axis.items():
         if len(levels) < 2:
             continue
-        axis, some = AXES[name], next(iter(levels.values()))
+        axis, some = axis_named(name), next(iter(levels.values()))
         lines += ["", f"sweep of {name}: {axis.about}"]
         shown = range(axis.lowest if min(levels) < 0 else 0, MAX_LEVEL + 1)
         digits, widest = len(str(shown[0])), max(len(axis.magnitude(level)) for level in shown)

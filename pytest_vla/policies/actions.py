@@ -1,7 +1,12 @@
-"""Actions checked against a gymnasium space, so that a policy's mistake is told apart from the simulator's."""
+"""Actions checked against a gymnasium space, so that a policy's mistake is told apart from the simulator's.
+
+An action of several parts may also come as one vector: the numbers of its parts, in alphabetical order of their names.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -38,6 +43,54 @@ def zero_action(space: spaces.Space[Any]) -> Any:
     if isinstance(space, spaces.Discrete):
         return space.start
     raise PolicyError(f"no zero action is known for {space}; let the suite define noop()")
+
+
+def flatten_action(action: Any) -> np.ndarray[Any, Any]:
+    """All numbers of an action in one vector."""
+    return np.concatenate([*parts_of(action).values()])
+
+
+def parts_of(action: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """The numbers of each part, in the order of the vector; an action that is one array is part `action`."""
+    parts = {str(name): action[name] for name in sorted(action)} if isinstance(action, Mapping) else {"action": action}
+    return {name: np.asarray(value, np.float32).reshape(-1) for name, value in parts.items()}
+
+
+def unflatten_action(vector: Any, space: spaces.Space[Any]) -> Any:
+    """The action of which `flatten_action` made the vector; PolicyError where it has other numbers than the space."""
+    try:
+        numbers = np.asarray(vector, np.float32)
+    except (TypeError, ValueError):
+        raise PolicyError(f"{_wanted(space)}, got {_describe(vector)}") from None
+    if numbers.shape != (_size(space),):
+        raise PolicyError(f"{_wanted(space)}, got {type(vector).__name__} of shape {numbers.shape}")
+    return _filled(space, numbers)
+
+
+def has_parts(space: spaces.Space[Any]) -> bool:
+    return isinstance(space, spaces.Dict)
+
+
+def _filled(space: spaces.Space[Any], numbers: np.ndarray[Any, Any]) -> Any:
+    if isinstance(space, spaces.Dict):
+        made, start = {}, 0
+        for name in sorted(space.spaces):
+            end = start + _size(space[name])
+            made[name] = _filled(space[name], numbers[start:end])
+            start = end
+        return made
+    return int(numbers[0]) if isinstance(space, spaces.Discrete) else numbers.reshape(space.shape)
+
+
+def _size(space: spaces.Space[Any]) -> int:
+    if isinstance(space, spaces.Dict):
+        return sum(map(_size, space.spaces.values()))
+    return math.prod(space.shape or (1,))
+
+
+def _wanted(space: spaces.Space[Any]) -> str:
+    names = f"a dict with keys {sorted(space.spaces)}" if isinstance(space, spaces.Dict) else str(space)
+    return f"action must be {names}, or its {_size(space)} numbers in one vector"
 
 
 def _check_dict(action: Any, space: spaces.Dict, name: str) -> dict[str, Any]:

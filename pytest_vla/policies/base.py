@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ class PolicySpec:
     scan: tuple[str, ...] = ()  # cameras whose depth, masks and matrices are needed: measuring them costs
     outputs: tuple[str, ...] = ()  # the types of answers it can give, where a suite asks questions; empty: any
     space: bool = False  # whether each observation is to say, as `space`, what an action is, in words
+    image_sizes: Mapping[str, tuple[int, int]] = field(
+        default_factory=dict
+    )  # height and width by camera, where it matters
     trained_on: tuple[str, ...] = ()  # the tasks it was trained on, or is shown; empty: it does not say
 
     def __post_init__(self) -> None:
@@ -48,6 +51,8 @@ class PolicySpec:
         known: dict[str, Any] = {item.name: data[item.name] for item in fields(cls) if item.name in data}
         for name in ("suites", "cameras", "state_keys", "scan", "outputs", "trained_on"):
             known[name] = tuple(known.get(name, ()))
+        sizes = known.get("image_sizes") or {}
+        known["image_sizes"] = {camera: (int(height), int(width)) for camera, (height, width) in sizes.items()}
         return cls(**known)
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,6 +70,10 @@ class PolicySpec:
             lacking = [name for name in wanted if name not in given]
             if lacking:
                 return f"the policy needs {what} {', '.join(map(repr, lacking))}; '{suite.name}' has {', '.join(given)}"
+        for camera, size in self.image_sizes.items():
+            there = suite.image_sizes.get(camera, size)
+            if tuple(there) != tuple(size):
+                return f"the policy takes {pixels(size)} of camera '{camera}'; '{suite.name}' gives {pixels(there)}"
         return None
 
     def unanswered(self, suite: Suite, task: str) -> str | None:
@@ -77,6 +86,11 @@ class PolicySpec:
     def leaked(self, suite: Suite) -> list[str]:
         """Tasks that this policy was trained on although they count as unseen in `suite`."""
         return [task for task in suite.unseen_tasks() if task in self.trained_on] if self.trained_on else []
+
+
+def pixels(size: tuple[int, int]) -> str:
+    """A size as people say it, height first."""
+    return f"{size[0]} x {size[1]} pixels"
 
 
 class Policy:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pickle
 from pathlib import Path
 from typing import Any
 
+from pytest_vla.policies.archive import check_members
 from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
+from pytest_vla.policies.trust import ask_for, is_registered
 
 FIELDS = ("policy", "config", "state_dict", "spec")
 
@@ -50,6 +53,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     except ImportError:
         raise PolicyError('checkpoints need torch: pip install "pytest-vla[torch]"') from None
     try:
+        check_members(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise PolicyError(
@@ -69,6 +73,9 @@ def _policy_class(path: Path, name: str) -> Any:
     """The class a checkpoint names. Only Policy subclasses: the file must not choose what is called."""
     from pytest_vla.policies.loading import import_name
 
+    module = str(name).partition(":")[0]
+    if not is_registered(module):
+        ask_for(module.partition(".")[0], f"checkpoint '{path}' names the class {str(name)!r}, {_where(module)}")
     try:
         kind = import_name(str(name))
     except PolicyError as error:
@@ -81,5 +88,24 @@ def _policy_class(path: Path, name: str) -> Any:
     return kind
 
 
+def _where(module: str) -> str:
+    """What would run, found without running it."""
+    top = module.partition(".")[0]
+    places = [Path.cwd() / f"{top}.py", Path.cwd() / top / "__init__.py"]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        try:
+            found = getattr(importlib.util.find_spec(top), "origin", None)
+        except (ImportError, ValueError):
+            found = None
+    if found is None:
+        return (
+            f"whose module '{top}' is not here: start from the folder that has it, install it, or add it to PYTHONPATH"
+        )
+    return f"whose module '{top}' ({found}) would run"
+
+
 def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    """Without torch's advice to load it as code."""
+    lines = [line for line in str(error).strip().splitlines() if "weights_only" not in line]
+    return lines[0] if lines else type(error).__name__

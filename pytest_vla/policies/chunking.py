@@ -89,6 +89,11 @@ def execution(spec: PolicySpec, horizon: int | None, ensemble: str | None) -> tu
     return horizon or spec.horizon, ensemble or spec.ensemble or "newest"
 
 
+def steps_of(chunk: Any) -> list[Any]:
+    """The actions of a chunk, one by one."""
+    return [_at(chunk, step) for step in range(_length(chunk))]
+
+
 def _length(chunk: Any) -> int:
     """How many steps a chunk covers; all parts of a dict must agree."""
     if isinstance(chunk, dict):

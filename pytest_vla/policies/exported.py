@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pytest_vla.policies.archive import checked_graph
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.policies.trust import is_trusted
 
 SPEC_FILE = "pytest_vla.json"
-# Parts of an archive that torch would unpickle, which can run code.
-UNSAFE_PARTS = ("custom_obj_", "opaque_obj_")
 
 
 class ExportedPolicy(Policy):
@@ -23,7 +22,7 @@ class ExportedPolicy(Policy):
 
     def __init__(self, program: Any, spec: PolicySpec) -> None:
         self.spec = spec
-        self._module = program.module()
+        self._module = _module_of(program)
         self._device = "cpu"
 
     def to(self, device: str) -> ExportedPolicy:
@@ -36,6 +35,14 @@ class ExportedPolicy(Policy):
 
         inputs = [torch.from_numpy(array).to(self._device) for array in stacked(observations, self.spec)]
         return list(self._module(*inputs).cpu().numpy())
+
+
+def _module_of(program: Any) -> Any:
+    """The graph as a module, without the program that newer versions of torch make of its guards."""
+    try:
+        return program.module(check_guards=False)
+    except TypeError:
+        return program.module()
 
 
 def stacked(observations: Sequence[Observation], spec: PolicySpec) -> list[Any]:
@@ -64,10 +71,10 @@ def load_exported(path: Path) -> ExportedPolicy:
         import torch
     except ImportError:
         raise PolicyError('exported programs need torch: pip install "pytest-vla[torch]"') from None
-    _refuse_pickles(path)
+    archive = path if is_trusted(path.name) else checked_graph(path)
     files = {SPEC_FILE: ""}
     try:
-        program = torch.export.load(path, extra_files=files)
+        program = torch.export.load(archive, extra_files=files)
     except Exception as error:
         raise PolicyError(f"'{path}' is not a torch.export file: {type(error).__name__}: {error}") from error
     text = files[SPEC_FILE]
@@ -77,17 +84,3 @@ def load_exported(path: Path) -> ExportedPolicy:
     if not (spec.cameras or spec.state_keys):
         raise PolicyError(f"the spec in '{path}' names neither cameras nor state_keys: the graph would get no input")
     return ExportedPolicy(program, spec)
-
-
-def _refuse_pickles(path: Path) -> None:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError) as error:
-        raise PolicyError(f"'{path}' is damaged or not a torch.export file: {error}") from None
-    unsafe = [name for name in names if Path(name).name.startswith(UNSAFE_PARTS)]
-    if unsafe or not any(Path(name).name == "archive_format" for name in names):
-        what = unsafe[0] if unsafe else "no archive_format"
-        raise PolicyError(
-            f"'{path}' was refused: it holds more than a graph and tensors ({what}), which could run code"
-        )

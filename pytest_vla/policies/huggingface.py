@@ -11,6 +11,7 @@ import numpy as np
 
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
 from pytest_vla.policies.lerobot import read_config
+from pytest_vla.policies.trust import ask_for
 from pytest_vla.policies.vision_language import VisionLanguagePolicy, vision_language
 
 TRUST = "PYTEST_VLA_TRUST_REMOTE_CODE"
@@ -50,7 +51,7 @@ def load_folder(folder: Path) -> HuggingFacePolicy | VisionLanguagePolicy:
     config = read_config(folder)
     own_code = bool(config.get("auto_map"))
     if own_code and os.environ.get(TRUST) != "1":
-        raise PolicyError(f"'{folder}' brings Python code of its own; to run it, set {TRUST}=1 in the environment")
+        ask_for(folder.name, f"'{folder}' brings Python code of its own; {TRUST}=1 in the environment lets it run too")
     try:
         import transformers
     except ImportError:

@@ -67,7 +67,7 @@ def _is_lerobot_folder(text: str) -> bool:
 
 
 def _is_factory(text: str) -> bool:
-    return ":" in text and "/" not in text
+    return text.count(":") == 1 and "/" not in text
 
 
 KINDS = (

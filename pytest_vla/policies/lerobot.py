@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec, pixels
+from pytest_vla.policies.trust import ask_for
 
 IMAGE_PREFIX = "observation.images."
 STATE = "observation.state"
@@ -58,7 +59,13 @@ class LeRobotPolicy(Policy):
 
         batch: dict[str, Any] = {"task": [str(o.get("instruction", "")) for o in observations]}
         for camera in self.spec.cameras:
-            images = torch.from_numpy(np.stack([o["images"][camera] for o in observations])).to(self._device)
+            frames = np.stack([o["images"][camera] for o in observations])
+            declared = self.spec.image_sizes.get(camera)
+            if declared is not None and frames.shape[1:3] != tuple(declared):
+                raise PolicyError(
+                    f"camera '{camera}' gives {pixels(frames.shape[1:3])}, the policy takes {pixels(declared)}"
+                )
+            images = torch.from_numpy(frames).to(self._device)
             batch[IMAGE_PREFIX + camera] = images.permute(0, 3, 1, 2).float() / 255
         if self.spec.state:
             rows = [np.concatenate([np.ravel(value) for value in o["state"].values()]) for o in observations]
@@ -75,6 +82,7 @@ def load_folder(folder: Path) -> LeRobotPolicy:
         from lerobot.policies.factory import get_policy_class, make_pre_post_processors
     except ImportError as error:
         raise PolicyError(f"'{folder}' is a LeRobot policy: pip install lerobot ({error})") from None
+    _check_processors(folder)
     try:
         config = PreTrainedConfig.from_pretrained(folder)
         model = get_policy_class(config.type).from_pretrained(folder, config=config)
@@ -85,10 +93,37 @@ def load_folder(folder: Path) -> LeRobotPolicy:
     return LeRobotPolicy(model, before, after, spec_of(read_config(folder)))
 
 
+def _check_processors(folder: Path) -> None:
+    """A step by a name of LeRobot's own registry is data; one by `class` is any callable that can be imported."""
+    for file in sorted(folder.glob("*processor*.json")):
+        try:
+            steps = json.loads(file.read_text(encoding="utf-8"))["steps"]
+            classes = [step["class"] for step in steps if "class" in step]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise PolicyError(f"'{file}' cannot be read: {error}") from None
+        if classes:
+            ask_for(folder.name, f"'{file}' would import and call {', '.join(map(str, classes))}")
+
+
 def spec_of(config: dict[str, Any]) -> PolicySpec:
     """Cameras, state and chunk as LeRobot's config declares them."""
     features = config["input_features"]
     cameras = tuple(name.removeprefix(IMAGE_PREFIX) for name in features if name.startswith(IMAGE_PREFIX))
     chunk = int(config.get("chunk_size") or config.get("horizon") or 1)
     horizon = int(config["n_action_steps"]) if config.get("n_action_steps") else None
-    return PolicySpec(cameras=cameras, state=STATE in features, chunk=chunk, horizon=horizon)
+    sizes = {camera: _size(features[IMAGE_PREFIX + camera]) for camera in cameras}
+    return PolicySpec(
+        cameras=cameras,
+        state=STATE in features,
+        chunk=chunk,
+        horizon=horizon,
+        image_sizes={camera: size for camera, size in sizes.items() if size is not None},
+    )
+
+
+def _size(feature: Any) -> tuple[int, int] | None:
+    """Height and width as a feature declares them: (channels, height, width)."""
+    match feature:
+        case {"shape": [int(), int(height), int(width)]}:
+            return height, width
+    return None

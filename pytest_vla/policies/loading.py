@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import socket
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pytest_vla._version import __version__
 from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
 from pytest_vla.policies.builtin import BUILTIN
 from pytest_vla.policies.digests import factory_digest, file_digest, folder_digest, text_digest
 from pytest_vla.policies.source import EnvSource, SharedSource
+
+CONNECT_LIMIT_S = 10.0
 
 
 def load_builtin(text: str) -> EnvSource:
@@ -62,9 +66,20 @@ def load_chat(text: str) -> SharedSource:
     from pytest_vla.policies.chat import SYSTEM, ChatPolicy, Endpoint
 
     endpoint, query = Endpoint.at(text)
+    _check_address(endpoint.url)
     images = {"yes": True, "no": False}.get(query.get("images", ""))
     digest = f"chat:{endpoint.url}:{endpoint.model}:{text_digest(SYSTEM, str(images))[:16]}"
     return _shared(text, digest, ChatPolicy(endpoint, images), verified=False)
+
+
+def _check_address(url: str) -> None:
+    """A server that nobody runs is said before the first episode."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        socket.create_connection((parts.hostname or "", port), CONNECT_LIMIT_S).close()
+    except OSError as error:
+        raise PolicyError(f"nothing answers at {url}: {error.strerror or error}") from None
 
 
 def load_factory(text: str) -> SharedSource:

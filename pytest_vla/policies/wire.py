@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ except ImportError:
     raise PolicyError('remote policies need msgpack and websockets: pip install "pytest-vla[remote]"') from None
 
 MAX_MESSAGE = 64 << 20  # bytes
-MAX_PIXELS = 1 << 26
+MAX_UNPACKED = 64 << 20  # bytes of arrays and pictures in one message, as they are in memory
+MAX_PARTS = 200_000  # numbers, texts and maps in one message
+MAX_ONE_LIST = 50_000
 PROTOCOL_VERSION = 1
 NUMBER_KINDS = "biuf"
 TYPES = frozenset({"hello", "observation", "action", "episode_start", "episode_end", "error"})
@@ -25,6 +28,28 @@ TYPES = frozenset({"hello", "observation", "action", "episode_start", "episode_e
 
 class WireError(Exception):
     """What was received is not a message of the protocol."""
+
+
+class TooLarge(WireError):
+    """A message would take more memory than its reader gives it."""
+
+
+@dataclass
+class Limits:
+    """What one message may still cost its reader: a picture of a few bytes can be larger than the memory."""
+
+    bytes: int = MAX_UNPACKED
+    parts: int = MAX_PARTS
+
+    def spend(self, size: int, what: str) -> None:
+        self.bytes -= size
+        if self.bytes < 0:
+            raise TooLarge(f"{what} are too much: a message may hold {MAX_UNPACKED} bytes of arrays and pictures")
+
+    def count(self, parts: int) -> None:
+        self.parts -= parts
+        if self.parts < 0:
+            raise WireError(f"a message of more than {MAX_PARTS} parts")
 
 
 # --- vla-eval: an envelope with a sequence number, arrays marked by text keys, images perhaps compressed --------------
@@ -37,9 +62,9 @@ def pack_message(kind: str, payload: Mapping[str, Any], number: int) -> bytes:
     return packed
 
 
-def unpack_message(data: bytes | str) -> tuple[str, dict[str, Any], int]:
+def unpack_message(data: bytes | str, limits: Limits | None = None) -> tuple[str, dict[str, Any], int]:
     """Type, payload and sequence number of a vla-eval message; raises WireError for anything else."""
-    envelope = _unpack(data, _unpack_marked_by_text)
+    envelope = _unpack(data, _unpack_marked_by_text, limits or Limits())
     if not isinstance(envelope, dict) or not {"type", "payload", "seq", "timestamp"} <= envelope.keys():
         raise WireError("a message must be a map with type, payload, seq and timestamp")
     kind, payload, number = envelope["type"], envelope["payload"], envelope["seq"]
@@ -58,17 +83,17 @@ def _pack_marked_by_text(value: Any) -> Any:
     return _whole(value)
 
 
-def _unpack_marked_by_text(value: dict[Any, Any]) -> Any:
+def _unpack_marked_by_text(value: dict[Any, Any], limits: Limits) -> Any:
     if "__image__" in value:
-        return _image(value)
+        return _image(value, limits)
     if "__ndarray__" in value:
-        return _array(value["data"], value["dtype"], value["shape"])
+        return _array(value["data"], value["dtype"], value["shape"], limits)
     return value
 
 
-def _image(value: Mapping[str, Any]) -> Any:
+def _image(value: Mapping[str, Any], limits: Limits) -> Any:
     if value["format"] == "raw":
-        return _array(value["data"], value["dtype"], value["shape"])
+        return _array(value["data"], value["dtype"], value["shape"], limits)
     if value["format"] not in ("png", "jpeg"):
         raise WireError(f"unknown image format {value['format']!r}")
     try:
@@ -76,8 +101,9 @@ def _image(value: Mapping[str, Any]) -> Any:
     except ImportError:
         raise WireError("compressed images need Pillow") from None
     with Image.open(io.BytesIO(value["data"]), formats=[value["format"].upper()]) as image:
-        if image.width * image.height > MAX_PIXELS:
-            raise WireError(f"an image of {image.width} x {image.height} pixels is too large")
+        limits.spend(
+            image.width * image.height * max(len(image.getbands()), 1), f"{image.width} x {image.height} pixels"
+        )
         return np.array(image)
 
 
@@ -89,8 +115,8 @@ def pack_tree(tree: Any) -> bytes:
     return packed
 
 
-def unpack_tree(data: bytes | str) -> Any:
-    return _unpack(data, _unpack_marked_by_bytes)
+def unpack_tree(data: bytes | str, limits: Limits | None = None) -> Any:
+    return _unpack(data, _unpack_marked_by_bytes, limits or Limits())
 
 
 def _pack_marked_by_bytes(value: Any) -> Any:
@@ -101,9 +127,9 @@ def _pack_marked_by_bytes(value: Any) -> Any:
     return _whole(value)
 
 
-def _unpack_marked_by_bytes(value: dict[Any, Any]) -> Any:
+def _unpack_marked_by_bytes(value: dict[Any, Any], limits: Limits) -> Any:
     if b"__ndarray__" in value:
-        return _array(value[b"data"], value[b"dtype"], value[b"shape"])
+        return _array(value[b"data"], value[b"dtype"], value[b"shape"], limits)
     if b"__npgeneric__" in value:
         return _dtype(value[b"dtype"]).type(value[b"data"])
     return value
@@ -119,19 +145,36 @@ def _whole(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} cannot be sent")
 
 
-def _unpack(data: bytes | str, hook: Any) -> Any:
+def _unpack(data: bytes | str, hook: Any, limits: Limits) -> Any:
     if isinstance(data, str):
         raise WireError(f"a text message: {data[:2000]}")
+
+    def take_map(value: dict[Any, Any]) -> Any:
+        limits.count(len(value))
+        return hook(value, limits)
+
+    def take_list(value: list[Any]) -> Any:
+        limits.count(len(value))
+        return value
+
     try:
-        return msgpack.unpackb(data, object_hook=hook, raw=False)
+        return msgpack.unpackb(
+            data,
+            object_hook=take_map,
+            list_hook=take_list,
+            raw=False,
+            max_array_len=MAX_ONE_LIST,
+            max_map_len=MAX_ONE_LIST,
+        )
     except WireError:
         raise
     except Exception as error:  # whatever a hostile message can make the decoders raise
         raise WireError(f"a message of {len(data)} bytes cannot be read: {type(error).__name__}: {error}") from None
 
 
-def _array(data: bytes, dtype: str, shape: Any) -> Any:
+def _array(data: bytes, dtype: str, shape: Any, limits: Limits) -> Any:
     kind = _dtype(dtype)
+    limits.spend(len(data), f"{len(data)} bytes")
     if not all(isinstance(length, int) and length >= 0 for length in shape):
         raise WireError(f"an array of shape {shape}")
     return np.frombuffer(data, kind).reshape(shape).copy()

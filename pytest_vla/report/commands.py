@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pytest_vla.command import RUN_HELP, Command, ask_for_trust, share
 from pytest_vla.run import Run, RunFileError, read_run
+from pytest_vla.run.places import RUNS_FOLDER
 
 FORMATS = ("csv", "parquet", "json", "markdown", "model-index", "rrd")
 
@@ -32,6 +33,10 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--episode", metavar="ID", help="the episode of an rrd file: SUITE/TASK-PARTITION-INDEX")
     parser.add_argument("--model", metavar="NAME", help="the model's name in a model-index (default: the policy's)")
     ask_for_trust(parser)
+
+
+def _runs_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, nargs="?", default=RUNS_FOLDER, metavar="DIR", help="(default: vla-runs)")
 
 
 def _watch_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +80,13 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
+def _runs(options: argparse.Namespace) -> int:
+    from pytest_vla.report.listing import runs_table
+
+    print(runs_table(options.folder))
+    return 0
+
+
 def _watch(options: argparse.Namespace) -> int:
     from pytest_vla.report.watch import watch
 
@@ -90,6 +102,7 @@ def _read(path: Path) -> Run:
 
 
 COMMANDS = (
+    Command("runs", "look at a run", "list the runs in vla-runs/ with their numbers", _runs_arguments, _runs),
     Command(
         "report", "look at a run", "write a run, or two side by side, as one HTML page", _report_arguments, _report
     ),

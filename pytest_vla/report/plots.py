@@ -179,9 +179,14 @@ def _width(rate: float, size: int) -> float:
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
-    """The policies' names; the folders' where two are the same."""
-    names = [run.policy.text for run in runs]
-    return names if len(set(names)) == len(names) else [run.path.parent.name or str(run.path) for run in runs]
+    """What tells the runs apart, as short as it can be: the end of the policies' names, or of the runs' folders."""
+    choices = ([run.policy.text for run in runs], [str(run.path.parent) for run in runs])
+    for texts in choices:
+        for length in range(1, max(text.count("/") for text in texts) + 2):
+            names = ["/".join(text.rstrip("/").split("/")[-length:]) for text in texts]
+            if all(names) and len(set(names)) == len(names):
+                return names
+    return [str(run.path) for run in runs]
 
 
 def _save(figure: Any, path: Path) -> Path:

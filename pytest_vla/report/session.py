@@ -25,6 +25,18 @@ class ReportHooks:
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self.config, self.settings = config, settings
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """What would be missing at the end is said before the first episode."""
+        from pytest_vla.report.html import check_report
+
+        if self.config.option.collectonly:
+            return
+        try:
+            check_report(self.settings.report.report)
+        except RunFileError as error:
+            raise pytest.UsageError(str(error)) from None
+
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         session: Session | None = self.config.pluginmanager.get_plugin("vla-session")

@@ -46,21 +46,23 @@ def write_summary(
         reporter.line(line)
 
 
-def describe_run(run: Run) -> str:
+def describe_run(run: Run, sort: str = "suite") -> str:
     """A run read back from its file, as `pytest-vla show` prints it: also what is damaged."""
     lines = [f"policy {run.policy}, made {run.provenance.get('created')}"]
     lines += [f"line {number} is damaged and left out: {problem}" for number, problem in run.damaged]
     lines += _skipped(run)
     if not len(run):
         return "\n".join([*lines, *_incomplete(run), *(["no episode was finished"] * (not run.hunts))])
-    return "\n".join([*lines, "", *summary_lines(run), *published_lines(run)])
+    return "\n".join([*lines, "", *summary_lines(run, sort=sort), *published_lines(run)])
 
 
-def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDTH, color: bool = False) -> list[str]:
+def summary_lines(
+    run: Run, *, speed: float | None = None, width: int = LOG_WIDTH, color: bool = False, sort: str = "suite"
+) -> list[str]:
     """The whole summary of a run as text; a repeated episode is not a second one."""
     table = run.once
     tally = table.tally()
-    lines = render_table(summary_rows(table), partition_rows(table), width, color).splitlines()
+    lines = render_table(summary_rows(table, sort), partition_rows(table), width, color).splitlines()
     if any(cell.perturbation for cell in table.cells):
         from pytest_vla.perturb.summary import perturbation_lines
 
@@ -87,9 +89,11 @@ def summary_lines(run: Run, *, speed: float | None = None, width: int = LOG_WIDT
     return [line.rstrip() for line in lines]
 
 
-def summary_rows(table: Table) -> list[Row]:
-    """One row of the table per cell, in the order of the suites."""
+def summary_rows(table: Table, sort: str = "suite") -> list[Row]:
+    """One row of the table per cell, in the order of the suites, or by success, the worst first."""
     tallies, marked = ordered(table.tallies()), table.incomparable()
+    if sort == "success":
+        tallies = dict(sorted(tallies.items(), key=lambda item: 2.0 if item[1].rate is None else item[1].rate))
     return [
         (f"{cell.suite}{MARK * (cell.suite in marked)}/{cell.task}", _level(cell), *tally.texts())
         for cell, tally in tallies.items()

@@ -13,12 +13,14 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.report.live import clock
 from pytest_vla.report.running import RunningRates, describe
 from pytest_vla.run import Identity, Plan, Record, RunFileError, run_path
+from pytest_vla.run.lock import is_held
 
 if TYPE_CHECKING:
     from rich.console import Group
 
 PERIOD_S = 0.5
 RECENT_S = 60.0
+STOPPED = "stopped before its end: --vla-resume goes on"
 
 Line = dict[str, Any]
 
@@ -70,9 +72,14 @@ class Progress:
         """Outcome and reason of every episode that ended."""
         self.rates = RunningRates()
         self.inference: Line | None = None
+        self.is_written = True
+        """Whether some process is at it: a run that was killed has no end in its file."""
         self._arrivals: list[tuple[float, int]] = []
 
-    def add(self, lines: Iterable[Line], now: float) -> None:
+    def add(self, lines: Iterable[Line], now: float, is_written: bool = True) -> None:
+        if is_written and not self.is_written:
+            self._arrivals = []  # it was resumed: nobody worked during the pause
+        self.is_written = is_written
         for line in lines:
             try:
                 self._take(line["type"], line)
@@ -102,6 +109,8 @@ class Progress:
 
     def speed(self) -> float | None:
         """Episodes per second over the last minute; None until two were seen to end."""
+        if not self._arrivals:
+            return None
         (first, before), (last, after) = self._arrivals[0], self._arrivals[-1]
         return (after - before) / (last - first) if last > first and after > before else None
 
@@ -114,9 +123,9 @@ class Progress:
         speed = self.speed()
         if speed:
             parts.append(f"{speed:.2f} episodes/s")
-            if planned > self.finished:
+            if planned > self.finished and self.is_written:
                 parts.append(f"ETA {clock((planned - self.finished) / speed)}")
-        parts.append("ended" if self.ended else "going on")
+        parts.append("ended" if self.ended else "going on" if self.is_written else STOPPED)
         return " · ".join(parts)
 
 
@@ -126,7 +135,7 @@ def watch(run: Path, once: bool = False) -> int:
     from rich.live import Live
 
     tail, progress, console = Tail(run), Progress(), Console()
-    progress.add(tail.read(), monotonic())
+    progress.add(tail.read(), monotonic(), is_held(tail.path.parent))
     if once or progress.ended or not console.is_terminal:
         console.print(_picture(progress, tail))
         return 0
@@ -134,7 +143,7 @@ def watch(run: Path, once: bool = False) -> int:
         with Live(_picture(progress, tail), console=console, auto_refresh=False) as live:
             while not progress.ended:
                 sleep(PERIOD_S)
-                progress.add(tail.read(), monotonic())
+                progress.add(tail.read(), monotonic(), is_held(tail.path.parent))
                 live.update(_picture(progress, tail), refresh=True)
     except KeyboardInterrupt:
         pass

@@ -4,12 +4,13 @@ May import `episode` only. Read `file.py` first (what a run file holds; `writer.
 `table.py` (what is counted), `pair.py`.
 """
 
-from pytest_vla.run.file import FILE_NAME, Failure, Run, RunFileError, read_run, run_path
+from pytest_vla.run.file import Failure, Run, RunFileError, read_run
 from pytest_vla.run.hunts import Cause, HuntRecord, HuntStart, Reach, Tested
 from pytest_vla.run.identity import Identity
 from pytest_vla.run.keys import KeySet
 from pytest_vla.run.names import EpisodeName, replay_command
 from pytest_vla.run.pair import Pairs, Partners, Why, control_pairs, pair
+from pytest_vla.run.places import FILE_NAME, run_path
 from pytest_vla.run.plan import Completeness, Plan, Unrun
 from pytest_vla.run.record import Record
 from pytest_vla.run.table import Table, sum_by

@@ -14,11 +14,10 @@ from pytest_vla.run.hunts import HuntRecord, HuntStart
 from pytest_vla.run.identity import Identity
 from pytest_vla.run.keys import KeySet
 from pytest_vla.run.names import EpisodeName
+from pytest_vla.run.places import run_path
 from pytest_vla.run.plan import Completeness, Plan, Unrun
 from pytest_vla.run.record import Record, key_from_list, key_to_list
 from pytest_vla.run.table import ERROR, Table, TableBuilder
-
-FILE_NAME = "run.jsonl"
 
 Line = dict[str, Any]
 
@@ -162,12 +161,6 @@ class Run:
                     yield Record.from_record(parse_line(file.readline()))
         except (OSError, ValueError) as error:
             raise RunFileError(f"the run file '{self.path}' has changed while it was read: {error}") from error
-
-
-def run_path(run: Path | str) -> Path:
-    """The file behind what a person typed: the file itself, or the folder it is in."""
-    path = Path(run)
-    return path / FILE_NAME if path.is_dir() else path
 
 
 def read_run(run: Path | str, order: Iterable[Cell] = ()) -> Run:

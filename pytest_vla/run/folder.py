@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
-from pytest_vla.run.file import FILE_NAME, RunFileError, parse_line
+from pytest_vla.run.file import RunFileError, parse_line
 from pytest_vla.run.lock import RunLock
+from pytest_vla.run.places import FILE_NAME, RUNS_FOLDER, listed_runs
 
-RUNS_FOLDER = Path("vla-runs")
 RESULTS = ("episode", "probe")
 TRACES = (*RESULTS, "plan", "hunt", "hunt_start", "failure", "unrun")
 
@@ -49,9 +50,20 @@ class RunFolder:
                 folder.rmdir()
 
 
+def chosen_folder(run_dir: str | None, name: str | None, resume: bool) -> Path:
+    """Where this run goes: the folder that was named, the newest one to resume, or a new one in `vla-runs/`."""
+    if run_dir is not None:
+        return Path(run_dir)
+    if name is not None:
+        if Path(name).name != name or name.isdecimal() or name in (".", ".."):
+            raise RunFileError(f"a run cannot be called {name!r}: no slashes, and not a number alone")
+        return RUNS_FOLDER / name
+    return newest_run() if resume else RUNS_FOLDER / datetime.now().strftime("%Y-%m-%d_%H-%M-%S_%f")
+
+
 def newest_run(runs: Path = RUNS_FOLDER) -> Path:
     """The folder of the newest run that has results: a mistyped command may have left a newer one without."""
-    for file in sorted(runs.glob(f"*/{FILE_NAME}"), reverse=True):
+    for file in reversed(listed_runs(runs)):
         if _has_any(file, RESULTS):
             return file.parent
     raise RunFileError(f"nothing to resume: there is no run with episodes in '{runs}/'; name one with --vla-run-dir")

@@ -10,7 +10,8 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from pytest_vla.run.file import FILE_NAME, RunFileError
+from pytest_vla.run.file import RunFileError
+from pytest_vla.run.places import FILE_NAME
 
 if sys.platform != "win32":
     import fcntl
@@ -59,6 +60,21 @@ class RunLock:
                 self._path.unlink()
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process writes in the folder now; where there are no locks, whether one says that it does."""
+    try:
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        _lock(descriptor)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return sys.platform == "win32"
 
 
 def _lock(descriptor: int) -> None:

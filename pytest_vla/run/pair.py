@@ -135,7 +135,7 @@ class Partners:
         made_with = made_with_of(result)
         if UNSEEDED in (*made_with, *source.made_with):
             return Why.UNSEEDED
-        if made_with != source.made_with and UNSTATED not in (made_with, source.made_with):
+        if made_differently(made_with, source.made_with):
             return Why.MADE_WITH
         letter, scene = place_of(scene_letter(result.initial_digest)), bits(result.initial_digest)
         by_letter = (old.letter[row] != UNKNOWN and old.scene[row] == 0) or (letter != UNKNOWN and scene == 0)
@@ -163,12 +163,11 @@ def _codes(new: Table, old: Table, mine: Any, theirs: Any, scenes: bool) -> NDAr
         differs = np.where(by_letter, new.letter[mine] != old.letter[theirs], new.scene[mine] != old.scene[theirs])
         codes[differs] = _CODES[Why.SCENE]
     sources = list(dict.fromkeys([*new.sources, *old.sources]))
-    versions, made = _numbered([s.version for s in sources]), _numbered([s.made_with for s in sources])
+    versions = _numbered([source.version for source in sources])
     new_source = np.array([sources.index(source) for source in new.sources])[new.source[mine]]
     old_source = np.array([sources.index(source) for source in old.sources])[old.source[theirs]]
-    unstated = np.array([source.made_with == UNSTATED for source in sources])
-    stated = ~(unstated[new_source] | unstated[old_source])
-    codes[(made[new_source] != made[old_source]) & stated] = _CODES[Why.MADE_WITH]
+    differ = np.array([[bool(made_differently(a.made_with, b.made_with)) for b in sources] for a in sources])
+    codes[differ[new_source, old_source]] = _CODES[Why.MADE_WITH]
     unseeded = np.array([UNSEEDED in source.made_with for source in sources])
     codes[unseeded[new_source] | unseeded[old_source]] = _CODES[Why.UNSEEDED]
     codes[versions[new_source] != versions[old_source]] = _CODES[Why.VERSION]
@@ -181,6 +180,22 @@ UNSEEDED = ("seed", "none")
 
 #: what a snapshot's table says of the renderer: nothing
 UNSTATED = (("unstated", ""),)
+
+
+#: what older run files do not say of the simulator: nothing
+SIMULATOR = "simulator"
+
+MadeWith = tuple[tuple[str, str], ...]
+
+
+def made_differently(mine: MadeWith, theirs: MadeWith) -> dict[str, tuple[str, str]]:
+    """What two episodes were made with that is not the same, each with both values; nothing where one does not say."""
+    if UNSTATED in (mine, theirs):
+        return {}
+    one, other = dict(mine), dict(theirs)
+    names = {*one, *other} - ({SIMULATOR} if SIMULATOR not in one or SIMULATOR not in other else set())
+    both = {name: (one.get(name, "none"), other.get(name, "none")) for name in sorted(names)}
+    return {name: values for name, values in both.items() if values[0] != values[1]}
 
 
 def _numbered(values: list[Any]) -> Any:

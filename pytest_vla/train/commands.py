@@ -10,7 +10,7 @@ from pytest_vla.command import Command, only, share, typed_again
 FIRST_EPISODE = 100_000
 RECORDED_AS_IN_PYTEST = (
     *("policy", "suite", "task", "partition", "episodes", "first-episode", "record-cameras", "timeout", "max-errors"),
-    *("device", "batch", "deterministic", "horizon", "ensemble"),
+    *("device", "batch", "deterministic", "horizon", "ensemble", "trust-policy"),
 )
 
 
@@ -23,7 +23,7 @@ def _record_arguments(parser: argparse.ArgumentParser) -> None:
     share(parser, "first-episode", default=FIRST_EPISODE, help="index of the first one (default: %(default)s)")
     share(parser, "record-cameras", "--cameras", help="cameras to keep (default: all)")
     share(parser, "policy", default="oracle", help="who demonstrates (default: %(default)s)")
-    for name in ("device", "batch", "deterministic", "horizon", "ensemble", "timeout", "max-errors"):
+    for name in ("device", "batch", "deterministic", "horizon", "ensemble", "trust-policy", "timeout", "max-errors"):
         share(parser, name)
     parser.add_argument("-n", dest="workers", default="0", metavar="N", help="worker processes, or auto")
 

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.inference.tree import plain
+from pytest_vla.policies.actions import parts_of
+from pytest_vla.suite import get_suite
 
 if TYPE_CHECKING:
     from pytest_vla.episode import Result
@@ -55,12 +57,13 @@ class Take:
             self.seen, self.done = [], []
             self.prompt = step.observation.get("prompt")
         else:
-            self.done.append(_flat(step.action))
+            self.done.append(step.action)
         self.seen.append({part: self._part(step.observation, part) for part in (*IMAGE_PARTS, "state")})
 
     def demonstration(self, result: Result) -> Demonstration:
         """All but the last observation, which no action followed."""
         key, seen = result.episode, self.seen[: len(self.done)]
+        suite = get_suite(key.suite)
 
         def stacked(part: str) -> dict[str, Array]:
             return {name: np.stack([step[part][name] for step in seen]) for name in seen[0][part]}
@@ -70,8 +73,8 @@ class Take:
             images=stacked("images"),
             segmentation=stacked("segmentation"),
             state=stacked("state"),
-            action=np.stack([np.concatenate(list(action.values())) for action in self.done]),
-            action_names=component_names(self.done[0]),
+            action=np.stack([suite.flatten_action(action) for action in self.done]),
+            action_names=component_names(parts_of(self.done[0])),
             prompt=None if self.prompt is None else plain(self.prompt),
             perturbation=key.perturbation,
             repeat=key.repeat,
@@ -84,7 +87,7 @@ class Take:
 
 
 def component_names(parts: Mapping[str, Array]) -> tuple[str, ...]:
-    """One name per number of a flat vector, `part.0`, `part.1`, ...; an action that is one array is part `action`."""
+    """One name per number of a flat vector, `part.0`, `part.1`, ..."""
     return tuple(f"{name}.{i}" for name, array in parts.items() for i in range(np.size(array)))
 
 
@@ -94,8 +97,3 @@ def split_components(names: tuple[str, ...] | list[str], flat: Array) -> dict[st
     return {
         owner: flat[..., [i for i, other in enumerate(owners) if other == owner]] for owner in dict.fromkeys(owners)
     }
-
-
-def _flat(action: Any) -> dict[str, NDArray[np.float32]]:
-    parts = action if isinstance(action, Mapping) else {"action": action}
-    return {str(name): np.asarray(value, np.float32).reshape(-1) for name, value in parts.items()}

@@ -21,6 +21,14 @@ Rules = Literal["faithful", "strict"]
 Mode = Literal["arm", "floating", "delta"]
 
 ARM = tuple(Requirement(module, 'pip install "pytest-vla[agnostos]"') for module in ("mujoco", "mink", "ompl"))
+HAND = {
+    "state.ee": "x, y, z (m) and quaternion x, y, z, w of the tip, and how far the gripper is open (0 to 1)",
+    "state.euler": "the same with the rotation as Euler angles about the room's x, y and z (rad)",
+}
+KEYFRAMES = {
+    "action": "x, y, z (m) and quaternion x, y, z, w to go to, the gripper (1: open), whether to ignore collisions (1)"
+}
+STEPS = {"action": "metres along x, y, z, a rotation vector (rad) in the room's axes, and the gripper (1: open)"}
 SPLITS = ("seen", "unseen_level1", "unseen_level2")
 VARIATIONS = "variations"  # the partition in which an episode's number says which variation it is
 ONE_VARIATION = "variation_"  # the partitions of one variation each
@@ -57,6 +65,8 @@ class AgnostosSuite(TaskSuite):
         self.requires = ARM if mode == "arm" else (MUJOCO,)
         self.rotations = () if mode == "delta" else ("euler",)
         self.control_hz = 20.0 if mode == "delta" else 1.0
+        self.image_sizes = dict.fromkeys(self.cameras, (image_px, image_px))
+        self.meanings = HAND | (STEPS if mode == "delta" else KEYFRAMES)
         self._tasks = tasks
         self.test_file = test_file or Path(__file__).parent / "test_agnostos.py"
 
@@ -175,6 +185,6 @@ class AgnostosSuite(TaskSuite):
         return supported(scene_axes(ROOM))
 
     def provenance(self) -> dict[str, str]:
-        from pytest_vla.sim.mujoco import backend
+        from pytest_vla.sim.mujoco import made_with
 
-        return {"renderer": f"mujoco-{backend()}"}
+        return made_with()

@@ -27,6 +27,7 @@ class BombSuite(GantrySuite):
 
     version = "1"
     termination = Termination.AT_HORIZON
+    image_sizes: Mapping[str, tuple[int, int]] = {"front": (256, 256), "wrist": (256, 256)}
 
     def __init__(self, name: str = "bomb", *, simulator: Simulator = "mujoco", test_file: Path | None = None) -> None:
         self.name, self.simulator = name, simulator

@@ -33,6 +33,14 @@ class VimaSuite(TaskSuite):
     requires = (BULLET,)
     cameras = ("top", "front")
     state_keys = ("ee",)
+    image_sizes: Mapping[str, tuple[int, int]] = {"top": (128, 256), "front": (128, 256)}
+    meanings: Mapping[str, str] = {
+        "state.ee": "the tool: 0 suction, 1 spatula",
+        "action.pose0_position": "x, y (m) where the move begins",
+        "action.pose0_rotation": "quaternion x, y, z, w of the tool there",
+        "action.pose1_position": "x, y (m) where it ends",
+        "action.pose1_rotation": "quaternion x, y, z, w of the tool there",
+    }
 
     def __init__(
         self,

@@ -1,12 +1,13 @@
 """`pytest-vla compare`: side by side, with what changed and how to see it again."""
 
+import json
 from pathlib import Path
 
 import pytest
 from gate_records import records
 
 from pytest_vla.gate.evidence import GateError
-from pytest_vla.gate.side_by_side import describe, differences, flips
+from pytest_vla.gate.side_by_side import describe, differences, flips, rows, to_dict
 from pytest_vla.run import Run, Table
 
 
@@ -20,7 +21,9 @@ NEW = run(records("." * 40), records("u" * 30 + "." * 10, partition="L2"))
 
 
 def test_a_real_difference_is_marked_and_chance_is_not():
-    same, worse = differences(OLD, NEW)
+    same, worse, pooled = differences(OLD, NEW)
+    assert str(pooled.group) == "dice/*/*"
+    assert pooled.sample.effect() == -0.25
     assert same.pvalue == 1.0
     assert worse.pvalue < 0.05
     assert worse.sample.effect() == -0.5
@@ -43,9 +46,10 @@ def test_the_text_has_rates_differences_gap_flips_and_replay_commands():
         "75.0% [60, 86] n=40",
         "-50.0 [",
         "* paired",
-        "L1 - L2",
-        "+25.0",
-        "+75.0",
+        "dice/*/*",
+        "87.5% [78, 93] n=80",
+        "corrected for all 3 that are shown (Holm)",
+        "L2      -25.0   -75.0",
         "30 lost, 10 gained",
         "pytest-vla replay old dice/push-L2-00",
         "pytest-vla replay new dice/push-L2-30",
@@ -75,3 +79,42 @@ def test_unpaired_comparisons_say_why():
 def test_other_suite_versions_do_not_compare():
     with pytest.raises(GateError, match="version 1 of suite 'dice'"):
         describe([OLD, run(records("..", version="2"))], ["old", "new"])
+
+
+def test_a_pooled_row_is_of_the_cells_that_all_runs_have():
+    more = run(records("." * 40), records("u" * 40, task="lift"))
+    (pooled,) = [
+        row for row in rows([more, run(records("." * 40), records("." * 40, task="lift"))]) if "*" in row.group
+    ]
+    assert [tally.measured for tally in pooled.tallies] == [80, 80]
+    assert pooled.differences[0].sample.effect() == 0.5
+    assert not [row for row in rows([more, run(records("." * 40))]) if "*" in row.group]
+
+
+@pytest.mark.parametrize(("sort", "first"), [("name", "L1"), ("success", "L2"), ("difference", "L2")])
+def test_rows_are_sorted_as_asked(sort, first):
+    assert rows([OLD, NEW], sort)[0].group.partition == first
+
+
+def test_the_comparison_as_data_says_what_the_text_says():
+    data = json.loads(json.dumps(to_dict([OLD, NEW], ["old", "new"])))
+    assert [row["task"] + "/" + row["partition"] for row in data["rows"]] == ["push/L1", "push/L2", "*/*"]
+    assert data["rows"][1]["differences"][0]["difference"] == -0.5
+    assert data["rows"][2]["runs"][1]["success"] == 50 / 80
+    assert data["gaps"][1]["dice"][1] == {"partition": "L2", "gap": -0.75}
+    assert len(data["flips"][0]) == 40
+
+
+def test_the_gap_of_the_page_is_the_gap_of_the_comparison():
+    from pytest_vla.report.html.success import levels
+
+    page = levels(NEW.table)["dice"][1]
+    assert f"{100 * page.gap:+.1f}" == "-75.0"
+    (line,) = [line for line in describe([OLD, NEW], ["old", "new"]).splitlines() if line.split()[:2] == ["dice", "L2"]]
+    assert line.split()[2:] == ["-25.0", "-75.0"]
+
+
+def test_runs_of_two_versions_of_a_simulator_name_both():
+    old, new = (run(records("." * 20, made_with={"simulator": f"mujoco-{v}"})) for v in ("3.8.1", "4.0.0"))
+    text = describe([old, new], ["old", "new"])
+    assert "unpaired: the baseline was made with simulator mujoco-3.8.1, this run with mujoco-4.0.0" in text

@@ -31,6 +31,15 @@ class Echo(vla.Policy):
         ]
 
 
+class Parts(Echo):
+    """Actions of two parts, three steps of them at once."""
+
+    spec = vla.PolicySpec(chunk=3)
+
+    def act(self, observations, states):
+        return [{"turn": np.full((3, 2), first(o)), "go": np.zeros((3, 1))} for o in observations]
+
+
 class Slow(Echo):
     def act(self, observations, states):
         time.sleep(0.05)

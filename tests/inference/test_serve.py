@@ -1,21 +1,24 @@
 """`pytest-vla serve` among well-behaved, broken and hostile peers."""
 
+import io
 import os
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from pytest_vla.cli import main
 from pytest_vla.policies import load_policy
-from pytest_vla.policies.wire import pack_message, pack_tree, unpack_message, unpack_tree
+from pytest_vla.policies.wire import WireError, pack_message, pack_tree, unpack_message, unpack_tree
 
 FOLDER = Path(__file__).parent
 PATIENCE_S = 60  # no test waits that long unless the machine is busy or the server broken
@@ -224,3 +227,106 @@ def test_a_server_of_ours_tells_which_policy_it_has_and_stays_unverified(monkeyp
         assert not source.verified
         told.append(source.digest.rpartition(":")[2])
     assert told[0] != told[1]
+
+
+def test_actions_of_several_parts_go_as_one_vector_in_both_protocols():
+    server = Served("Parts")
+    try:
+        with server.talk() as connection:
+            _, payload, _ = exchange(connection, 1, 5.0)
+            assert payload["actions"].tolist() == [0, 5, 5]
+        with server.talk() as connection:
+            unpack_tree(connection.recv(PATIENCE_S))
+            connection.send(pack_tree({"observation/x": np.array([5.0]), "prompt": "go"}))
+            assert unpack_tree(connection.recv(PATIENCE_S))["actions"].tolist() == [[0, 5, 5]] * 3
+    finally:
+        server.end()
+
+
+def picture(width, height):
+    """A picture of a few bytes that is large when it is opened, as a vla-eval client may send one."""
+    buffer = io.BytesIO()
+    Image.new("RGB", (width, height)).save(buffer, "PNG", compress_level=9)
+    return {"__image__": True, "format": "png", "data": buffer.getvalue(), "shape": [height, width, 3]}
+
+
+def hostile_message(*pictures):
+    payload = {"images": {f"c{number}": each for number, each in enumerate(pictures)}, "state": {"x": np.array([1.0])}}
+    return pack_message("observation", payload, 1)
+
+
+def test_a_page_of_another_origin_gets_no_action(echo):
+    for header in ({"Origin": "http://evil.example"}, {"Origin": "null"}):
+        with pytest.raises(InvalidStatus, match="403"), echo.talk(additional_headers=header):
+            pass
+
+
+def test_a_name_that_was_made_to_lead_here_gets_no_action(echo):
+    with socket.create_connection(("127.0.0.1", echo.port)) as raw:
+        raw.sendall(
+            b"GET / HTTP/1.1\r\nHost: evil.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        )
+        assert b"403" in raw.recv(200)
+    assert is_serving(echo)
+
+
+def test_pictures_that_are_larger_than_a_message_may_be_are_refused_unopened(echo):
+    with echo.talk() as connection:
+        connection.send(hostile_message(picture(8000, 8000)))
+        assert closes(connection)
+    with echo.talk() as connection:
+        connection.send(hostile_message(*[picture(2000, 2000)] * 8))
+        assert closes(connection)
+    assert is_serving(echo)
+
+
+def test_a_large_picture_of_one_client_holds_up_no_other(echo):
+    heavy = hostile_message(*[picture(2500, 2500)] * 3)
+    with ExitStack() as stack:
+        for _ in range(12):
+            stack.enter_context(echo.talk()).send(heavy)
+        start = time.monotonic()
+        assert is_serving(echo)
+        assert time.monotonic() - start < 1.5, "twelve of them take seconds to read"
+
+
+def test_half_sent_messages_hold_no_more_than_their_share():
+    from pytest_vla.inference.intake import Intake
+
+    class Fake:
+        aborted = False
+
+        @property
+        def transport(self):
+            return self
+
+        def abort(self):
+            self.aborted = True
+
+    intake, clients = Intake(most=1000), [Fake() for _ in range(4)]
+    for client, size in zip(clients, (400, 100, 300, 150), strict=True):
+        intake.arrived(client, size)
+    intake.arrived(clients[1], 100)
+    assert [client.aborted for client in clients] == [True, False, False, False], "who holds most goes"
+    intake.settled(clients[2])
+    intake.arrived(clients[3], 600)
+    assert not clients[3].aborted, "what was read counts no more"
+    slow = Intake(longest=0.0)
+    slow.arrived(clients[1], 1)
+    time.sleep(0.01)
+    slow.arrived(clients[1], 1)
+    assert clients[1].aborted, "a message must arrive in time"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"deep": [[0] * 40_000 for _ in range(6)]},
+        {"wide": list(range(60_000))},
+        {"array": {"__ndarray__": True, "data": b"", "dtype": "O", "shape": [1]}},
+    ],
+)
+def test_messages_of_too_many_parts_are_refused(payload):
+    with pytest.raises(WireError):
+        unpack_message(pack_message("observation", payload, 1))

@@ -2,14 +2,17 @@
 
 import time
 
+import gymnasium
 import numpy as np
 import pytest
 
 import pytest_vla as vla
 from pytest_vla.cli import main
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.inference.demand import Asked, play, steps_an_answer
 from pytest_vla.inference.engine import Engine, Episode, Job
 from pytest_vla.inference.tuning import Tuner, draw, measure_supply, operating_point, sizes_up_to
+from pytest_vla.kit.images import LazyImages
 
 SUPPLY = {1: 100.0, 2: 180.0, 4: 300.0, 8: 310.0}
 
@@ -87,5 +90,58 @@ def test_the_tune_command_measures_a_suite_and_says_what_to_type(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     assert main(["tune", "still:Still", "--suite=vima", "-n", "1"]) == 0
     output = capsys.readouterr().out
-    assert "supply (actions/s) by batch size" in output
+    assert "supply (answers/s) by batch size" in output
     assert "use --vla-batch=1 with -n 1" in output
+
+
+class Cells(vla.Suite):
+    """Ten steps under a camera that counts how often it is looked through."""
+
+    name, cameras = "cells", ("front",)
+
+    def __init__(self):
+        self.drawn = 0
+
+    def cells(self):
+        return [("go", "plain")]
+
+    def step_limit(self, task):
+        return 10
+
+    def make_env(self, task):
+        suite = self
+
+        class Env(gymnasium.Env):
+            action_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+
+            def reset(self, *, seed=None, options=None):
+                return self.observe(), {}
+
+            def step(self, action):
+                return self.observe(), 0.0, False, False, {}
+
+            def observe(self):
+                return {"images": LazyImages(("front",), self.draw), "state": {}, "instruction": ""}
+
+            def draw(self, camera):
+                suite.drawn += 1
+                return np.zeros((4, 4, 3), np.uint8)
+
+        return Env()
+
+
+@pytest.mark.parametrize(
+    ("spec", "requests"),
+    [
+        (vla.PolicySpec(), 10),
+        (vla.PolicySpec(chunk=5), 2),
+        (vla.PolicySpec(chunk=5, horizon=2), 5),
+        (vla.PolicySpec(chunk=1000), 1),
+    ],
+)
+def test_demand_draws_what_is_sent_and_asks_once_a_chunk(spec, requests):
+    suite = Cells()
+    asked = Asked.from_text(Asked("cells", spec, steps_an_answer(spec)).to_text())
+    assert asked.spec == spec
+    assert play(suite, suite.make_env("go"), suite.episode("go", "plain", 0), asked, time.monotonic() + 60) == requests
+    assert suite.drawn == requests

@@ -19,6 +19,7 @@ BAD_INPUT = {
     "uninstall": (["/etc"], "'/etc' is no name of an environment"),
     "new-suite": (["My-Suite"], "a suite cannot be called 'My-Suite'"),
     "show": (["nowhere"], "nowhere"),
+    "runs": (["nowhere"], "there is no run in 'nowhere/'"),
     "report": (["nowhere", "-o", "page", "--vla-video=some"], "--vla-video must be unsolved, all, none or a whole"),
     "plot": (["nowhere", "-o", "figures"], "nowhere"),
     "watch": (["nowhere", "--once"], "nowhere"),
@@ -161,3 +162,20 @@ def test_the_command_line_imports_nothing_heavy():
         "print([n for n in ('torch', 'pybullet', 'mujoco', 'scipy', 'gymnasium', 'matplotlib') if n in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("suite", ["vima", "bomb", "agnostos_floating", "agnostos_delta"])
+def test_the_page_of_a_suite_tells_what_a_policy_must_know(suite, capsys):
+    from pytest_vla.suite import get_suite
+
+    assert main(["suites", suite]) == 0
+    shown, known = capsys.readouterr().out, get_suite(suite)
+    for camera in known.cameras:
+        assert f"images.{camera}: {known.image_sizes[camera][0]} x {known.image_sizes[camera][1]} pixels" in shown
+    for key in known.state_keys:
+        assert f"{key}: {known.meanings[f'state.{key}']}" in shown
+    for name, meaning in known.meanings.items():
+        assert f": {meaning}" in shown, name
+    for word in (known.termination.value, *known.default_partitions(), *known.axes(), *known.tasks()):
+        assert word in shown
+    assert f"at most {known.step_limit(known.tasks()[0])} action" in shown

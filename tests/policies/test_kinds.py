@@ -12,7 +12,7 @@ import pytest
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.policies import EnvSource, PolicyError, PolicySpec, load_policy
-from pytest_vla.policies.chat import parse_action
+from pytest_vla.policies.chat import ChatPolicy, Endpoint, parse_action
 from pytest_vla.policies.kinds import ENTRY_POINT_GROUP, KINDS, installed_kinds, kind_of, load_shared
 
 
@@ -296,8 +296,14 @@ def test_a_chat_endpoint_that_misbehaves_is_an_error_of_that_row(endpoint, said,
 
 
 def test_a_chat_endpoint_that_is_gone_is_a_lost_server():
-    (answer,) = bound("http://127.0.0.1:9/v1?model=small").act([observation()], [None])
+    gone = Endpoint.at("http://127.0.0.1:9/v1?model=small")[0]
+    (answer,) = ChatPolicy(gone).act([observation()], [None])
     assert answer.reason == "server_lost"
+
+
+def test_a_chat_endpoint_that_was_never_there_is_said_before_the_first_episode():
+    with pytest.raises(PolicyError, match=r"nothing answers at http://127\.0\.0\.1:9/v1: Connection refused"):
+        load_policy("http://127.0.0.1:9/v1?model=small")
 
 
 def test_a_chat_address_must_name_the_model():
@@ -400,3 +406,15 @@ def test_what_lives_with_the_environment_cannot_be_had_without_one(kind):
 
 def test_policies_of_every_kind_start_an_episode_without_a_suite(endpoint):
     assert bound(endpoint.url).reset(EpisodeKey("s", "t", "p", 0)) is None
+
+
+def test_a_lerobot_folder_of_other_image_sizes_is_refused_before_the_first_episode(lerobot):
+    from pytest_vla.suite import get_suite
+
+    policy = bound(lerobot)
+    assert policy.spec.image_sizes == {"front": (8, 6)}
+    refused = policy.spec.mismatch(get_suite("vima"))
+    assert refused == "the policy takes 8 x 6 pixels of camera 'front'; 'vima' gives 128 x 256 pixels"
+    larger = {**observation(), "images": {"front": np.zeros((16, 12, 3), np.uint8)}}
+    with pytest.raises(PolicyError, match="gives 16 x 12 pixels, the policy takes 8 x 6"):
+        policy.act([larger], [None])

@@ -2,9 +2,11 @@
 
 import json
 
+import pytest
 from PIL import Image
 
 from pytest_vla.cli import main
+from pytest_vla.report import plots
 
 
 def test_figures_of_two_runs_are_written(in_camera_folder, tmp_path, capsys):
@@ -30,3 +32,23 @@ def test_a_run_without_episodes_has_no_figures(in_camera_folder, tmp_path, capsy
     (tmp_path / "run.jsonl").write_text(first + "\n")
     assert main(["plot", str(tmp_path), "-o", str(tmp_path)]) == 4
     assert "no episode was finished" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("policies", "folders", "names"),
+    [
+        (["/long/way/a.pt", "/long/way/b.pt"], ["x", "y"], ["a.pt", "b.pt"]),
+        (["/one/net.pt", "/two/net.pt"], ["x", "y"], ["one/net.pt", "two/net.pt"]),
+        (["net.pt", "net.pt"], ["/runs/monday", "/runs/tuesday"], ["monday", "tuesday"]),
+        (["https://host/v1?model=a", "oracle"], ["x", "y"], ["v1?model=a", "oracle"]),
+    ],
+)
+def test_labels_are_as_short_as_tells_them_apart(policies, folders, names):
+    from pathlib import Path
+    from types import SimpleNamespace
+
+    runs = [
+        SimpleNamespace(policy=SimpleNamespace(text=text), path=Path(folder) / "run.jsonl")
+        for text, folder in zip(policies, folders, strict=True)
+    ]
+    assert plots._names(runs) == names

@@ -11,8 +11,11 @@ import pytest
 
 from pytest_vla.report.html import build_report
 from pytest_vla.run import read_run
+from pytest_vla.suite import get_suite
 
 MARKUP = "<script>document.title='broken'</script>"
+ENDS = [("solved", None), ("unsolved", "constraint_violated"), ("error", "policy_error")]
+DIALOG = "d => [d.getBoundingClientRect().left, d.getBoundingClientRect().right, d.scrollWidth - d.clientWidth]"
 UNSOLVED = {"outcome": "unsolved", "reason": "step_limit"}
 
 
@@ -298,3 +301,41 @@ def test_an_empty_run_still_makes_a_page(camera_folder, tmp_path, open_page):
     page = open_page(build_report(read_run(tmp_path), tmp_path / "empty.html"))
     assert "no episode was measured" in page.locator(".headline").inner_text()
     assert "No episode fits" in page.locator("#list").inner_text()
+
+
+@pytest.fixture(scope="module")
+def vima_page(tmp_path_factory):
+    """A whole run of VIMA, its names as long as they are, some of it perturbed, of a policy with a long path."""
+    from pytest_vla.episode import EpisodeKey, Result
+    from pytest_vla.run import FILE_NAME, Record, RunWriter
+
+    def make(*perturbations):
+        folder = tmp_path_factory.mktemp("vima")
+        policy = {"text": "/a/long/way/to/some/folder/with/vima_cross_attention.pt", "digest": "sha256:" + 64 * "a"}
+        writer = RunWriter.create(folder / FILE_NAME, {"type": "run", "policy": policy})
+        for number, (task, partition) in enumerate(get_suite("vima").select()):
+            for perturbation in perturbations:
+                outcome, reason = ENDS[number % 3]
+                key = EpisodeKey("vima", task, partition, 0, perturbation)
+                result = Result(key, outcome, reason, 200 * "x", steps=3, seconds=1.0, instruction="Put it there. " * 9)
+                writer.write(Record(result).to_record())
+        writer.close()
+        return build_report(read_run(folder), folder / "report.html", video="none")
+
+    return make
+
+
+@pytest.mark.parametrize("width", [360, 420, 1280, 1400])
+def test_a_page_of_long_names_fits_a_phone_and_a_desk(vima_page, open_page, width):
+    page = open_page(vima_page("", "camera.yaw=-3,light.shadow=5,language.translation=3"), width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    rows(page).nth(1).click()
+    left, right, cut = page.eval_on_selector("dialog", DIALOG)
+    assert left >= 0
+    assert right <= width
+    assert cut == 0, "nothing in an episode is cut off"
+
+
+def test_the_success_table_shows_its_last_column_whole_at_1280_pixels(vima_page, open_page):
+    page = open_page(vima_page(""), width=1280)
+    assert page.evaluate("(e => e.scrollWidth - e.clientWidth)(document.querySelector('#map .scroll'))") == 0

@@ -12,6 +12,7 @@ from pytest_vla.report.live import PrefixRate
 from pytest_vla.report.running import Block, RunningRates
 from pytest_vla.report.watch import Progress, Tail
 from pytest_vla.run import Record
+from pytest_vla.run.lock import RunLock
 
 
 def episode(index, outcome="solved", partition="seen", **more):
@@ -151,3 +152,26 @@ def test_a_line_that_is_no_record_is_counted_as_damaged(tmp_path, line):
     path.write_text(line + "\n")
     tail = Tail(path)
     assert (list(tail.read()), tail.damaged) == ([], 1)
+
+
+def test_a_run_that_was_killed_is_neither_ended_nor_going_on(tmp_path, capsys):
+    lines = [{"type": "run", "policy": {"text": "oracle"}}, episode(0)]
+    (tmp_path / "run.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["watch", str(tmp_path), "--once"]) == 0
+    assert "stopped before its end: --vla-resume goes on" in " ".join(capsys.readouterr().out.split())
+    lock = RunLock.take(tmp_path)
+    assert main(["watch", str(tmp_path), "--once"]) == 0
+    assert "going on" in capsys.readouterr().out
+    lock.release()
+
+
+def test_a_pause_before_a_resumed_run_counts_in_no_speed():
+    progress = Progress()
+    progress.add([episode(0)], 0.0)
+    progress.add([episode(1)], 1.0)
+    assert progress.speed() == 1.0
+    progress.add([], 2.0, is_written=False)
+    assert "ETA" not in progress.headline()
+    progress.add([], 50.0)
+    progress.add([episode(2)], 51.0)
+    assert progress.speed() == 1.0

@@ -154,3 +154,23 @@ def test_a_scene_s_letter_is_one_of_its_digest():
     found = {scene_letter(str(number)) for number in range(2000)}
     assert found == set(SCENE_LETTERS)
     assert scene_letter("a") == scene_letter("a")
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "differ"),
+    [
+        (
+            {"renderer": "egl", "simulator": "mujoco-4.0.0"},
+            {"renderer": "egl", "simulator": "mujoco-3.8.1"},
+            {"simulator"},
+        ),
+        ({"renderer": "egl", "simulator": "4.0.0"}, {"renderer": "egl"}, set()),
+        ({"renderer": "egl"}, {"renderer": "osmesa", "simulator": "mujoco-4.0.0"}, {"renderer"}),
+        ({}, {"renderer": "egl"}, {"renderer"}),
+        ({}, {}, set()),
+    ],
+)
+def test_what_was_made_with_another_simulator_does_not_pair(mine, theirs, differ):
+    from pytest_vla.run.pair import made_differently
+
+    assert set(made_differently(tuple(mine.items()), tuple(theirs.items()))) == differ

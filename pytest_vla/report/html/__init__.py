@@ -4,6 +4,6 @@ Read `views.py` first: the page is a list of views, each a function of `page.Pag
 """
 
 from pytest_vla.report.errors import ReportError
-from pytest_vla.report.html.build import build_report, report_path
+from pytest_vla.report.html.build import build_report, check_report, report_path
 
-__all__ = ["ReportError", "build_report", "report_path"]
+__all__ = ["ReportError", "build_report", "check_report", "report_path"]

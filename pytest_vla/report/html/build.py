@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def build_report(
     Returns:
         The path of the page.
     """
-    _need("jinja2", "PIL", "imageio_ffmpeg")
+    check_report(output)
     path = report_path(output)
     folder = path.with_name(f"{path.stem}_media")
     given = [each for each in (run, other) if each is not None]
@@ -64,8 +64,34 @@ def build_report(
             with path.open("w", encoding="utf-8") as file:
                 file.writelines(render(page))
         except OSError as error:
-            raise ReportError(f"cannot write the report '{path}': {error.strerror or error}") from error
+            raise _cannot_write(path, error) from error
     return path
+
+
+def check_report(output: str | Path | None) -> None:
+    """Whether a report could be made and written there; ReportError where not. Nothing is left behind."""
+    _need("jinja2", "PIL", "imageio_ffmpeg")
+    if output is None:
+        return
+    path = report_path(output)
+    made = [folder for folder in path.parents if not folder.exists()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            path.open("a").close()
+        else:
+            path.touch()
+            path.unlink()
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    finally:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _cannot_write(path: Path, error: OSError) -> ReportError:
+    return ReportError(f"cannot write the report '{path}': {error.strerror or error}")
 
 
 def render(page: Page) -> Iterator[str]:

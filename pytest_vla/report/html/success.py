@@ -9,8 +9,9 @@ from urllib.parse import urlencode
 from pytest_vla.episode import Cell
 from pytest_vla.report.html.page import Page
 from pytest_vla.report.order import ordered
-from pytest_vla.run import Run, Table, Tally, sum_by
-from pytest_vla.run.intervals import Interval, unpaired_interval
+from pytest_vla.run import Run, Table, Tally
+from pytest_vla.run.gaps import Gap, gaps
+from pytest_vla.run.intervals import Interval
 from pytest_vla.run.table import OUTCOMES
 
 MOST_COLUMNS = 12
@@ -171,25 +172,12 @@ def _columns(tallies: Tallies) -> list[Column]:
 
 def levels(table: Table) -> dict[str, list[Level]]:
     """Success by partition, and the gap to the first one, per suite, over unperturbed episodes where there are any."""
-    tallies = ordered(_unperturbed(table.tallies()))
-    suites: dict[str, dict[str, Tally]] = {}
-    for (suite, partition), tally in sum_by(tallies, lambda cell: (cell.suite, cell.partition)).items():
-        suites.setdefault(suite, {})[partition] = tally
-    return {suite: _levels(suite, partitions) for suite, partitions in suites.items()}
+    found = gaps(ordered(table.tallies()))
+    return {suite: [_level(suite, gap) for gap in partitions] for suite, partitions in found.items()}
 
 
-def _levels(suite: str, partitions: Mapping[str, Tally]) -> list[Level]:
-    found: list[Level] = []
-    first: Tally | None = None
-    for name, tally in partitions.items():
-        rate = Rate(tally, link(suite=suite, partition=name))
-        if first is None or first.rate is None or tally.rate is None:
-            first = first if first is not None and first.measured else tally
-            found.append(Level(name, rate))
-            continue
-        interval = unpaired_interval((first.solved, first.measured), (tally.solved, tally.measured))
-        found.append(Level(name, rate, tally.rate - first.rate, interval))
-    return found
+def _level(suite: str, gap: Gap) -> Level:
+    return Level(gap.partition, Rate(gap.tally, link(suite=suite, partition=gap.partition)), gap.gap, gap.interval)
 
 
 def reasons(run: Run, outcome: str) -> list[Reason]:

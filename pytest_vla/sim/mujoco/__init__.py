@@ -5,7 +5,7 @@ made from snapshots on a stage of their own: looking, early, late or never, cann
 when the first world or picture needs it, never earlier.
 """
 
-from pytest_vla.sim.mujoco.renderers import VARIABLE, Backend, MujocoError, backend, load_mujoco
+from pytest_vla.sim.mujoco.renderers import VARIABLE, Backend, MujocoError, backend, load_mujoco, made_with
 from pytest_vla.sim.mujoco.scene import Lights, Scene
 from pytest_vla.sim.mujoco.stage import MujocoStage
 from pytest_vla.sim.mujoco.world import Image, MujocoWorld, Snapshot
@@ -22,4 +22,5 @@ __all__ = [
     "Snapshot",
     "backend",
     "load_mujoco",
+    "made_with",
 ]

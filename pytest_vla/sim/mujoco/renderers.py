@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from functools import cache
+from importlib.metadata import version
 from typing import Any, Literal, get_args
 
 Backend = Literal["egl", "osmesa", "rays"]
@@ -97,3 +98,13 @@ def load_mujoco() -> Any:
     finally:
         os.environ["MUJOCO_GL"] = str(before)
     return mujoco
+
+
+def made_with() -> dict[str, str]:
+    """What bits and pixels depend on besides a scene: MuJoCo's version, and what draws."""
+    return {"renderer": f"mujoco-{backend()}", "simulator": f"mujoco-{_version()}"}
+
+
+@cache
+def _version() -> str:
+    return version("mujoco")
