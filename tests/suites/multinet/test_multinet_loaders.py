@@ -134,3 +134,30 @@ def test_shards_of_tensorflow_need_their_environment(tmp_path, monkeypatch):
     why = suite.lacks(suite.episode("openx_bimanual", "public", 0))
     assert "pytest-vla install multinet_tfdata" in why
     assert "translated_shard_0" in why
+
+
+WRITE_SHARD = """
+import sys, numpy as np, tensorflow as tf
+rng = np.random.default_rng(0)
+steps = {
+    "action": {"b": rng.normal(size=(5, 7)).astype("f"), "a": rng.normal(size=(5, 7)).astype("f"), "n": np.arange(5)},
+    "observation": {"image": rng.integers(0, 255, (5, 8, 8, 3), dtype=np.uint8), "pose": np.ones((5, 2), "f")},
+    "language_instruction": np.array([b"reach"] * 5),
+}
+tf.data.Dataset.from_tensor_slices(steps).save(sys.argv[1])
+np.save(sys.argv[2], np.concatenate([steps["action"]["a"], steps["action"]["b"]], axis=1))
+"""
+
+
+@pytest.mark.skipif(installed("multinet_tfdata") is None, reason="needs pytest-vla install multinet_tfdata")
+def test_shards_of_tensorflow_are_read(tmp_path):
+    shard, labels = tmp_path / "openx_bimanual" / "public" / "translated_shard_0", tmp_path / "labels.npy"
+    python = python_of(place_of("multinet_tfdata"))
+    subprocess.run([python, "-c", WRITE_SHARD, str(shard), str(labels)], check=True, capture_output=True)
+    source = load("openx_bimanual", "public", tmp_path)
+    assert len(source) == 5
+    sample = source.sample(make_suite().episode("openx_bimanual", "public", 2))
+    assert np.allclose(sample.label, np.load(labels)[2])
+    assert sample.instruction.startswith("reach\n")
+    assert sample.image().shape == (8, 8, 3)
+    assert set(sample.state) == {"pose"}
