@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from pytest_vla.suites.multinet.loaders.tfrecord import encoded, example, record
 from pytest_vla.suites.multinet.samples import joint_action
 from pytest_vla.suites.multinet.synthetic import synthetic_source
 from pytest_vla.suites.multinet.synthetic.write import write_all
+
+from pytest_vla.isolate.environment import installed, place_of, python_of
 
 TASKS = [task for domain in DOMAINS.values() for task in domain.tasks if task == SHAPES or "odinw" not in task]
 SAMPLES = 9
