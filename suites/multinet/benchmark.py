@@ -11,7 +11,7 @@ from pytest_vla.answers.forms import CALL
 from pytest_vla.episode import printable
 from pytest_vla.suite import Published, Suite
 
-from .domains import DOMAIN_OF, DOMAINS, LIVE_BFCL, LIVE_OVERCOOKED, ODINW, REPLAY, SHAPES
+from .domains import DOMAIN_OF, DOMAINS, GAME_STEPS, LIVE_BFCL, LIVE_OVERCOOKED, ODINW, REPLAY, SHAPES
 from .scoring import JOINT_ACTIONS
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ SYNTHETIC = "synthetic"
 OWN_DATA = ("public", "full")
 LIVE, HUMANS = "live", "replay"
 LIVE_TASKS = (*LIVE_OVERCOOKED, *LIVE_BFCL)
-GAME_STEPS = 400
 PUBLISHED = Path(__file__).parent / "data" / "published.json"
 TURNS = 12  # of the longest conversation
 LONGEST_ANSWER = 1_000_000  # characters that are looked at; what is longer is invalid anyway

@@ -153,16 +153,18 @@ def _joint(rows: Sequence[Row], readings: Sequence[Reading], labels: Ints) -> Nu
     for place, reading in enumerate(readings):
         if not reading.reason:
             told[place] = np.eye(JOINT_ACTIONS)[reading.value] if np.ndim(reading.value) == 0 else reading.value
-    numbers = metrics.with_synonyms(metrics.distribution(told, labels))
+    numbers = metrics.distribution(told, labels)
     integers = [_any_integer(row.output) for row in rows]
     if any(number is not None for number in integers):
         given = np.array([number is not None for number in integers])
         predicted = np.array([number or 0 for number in integers], np.int64)
         numbers |= metrics.clipped(predicted, given, labels, JOINT_ACTIONS)
+    players: Numbers = {}
     for player, axis, own in ((0, 2, labels // SINGLE_ACTIONS), (1, 1, labels % SINGLE_ACTIONS)):
         marginal = told.reshape(-1, SINGLE_ACTIONS, SINGLE_ACTIONS).sum(axis=axis)
-        numbers[f"player{player}_results"] = metrics.with_synonyms(metrics.distribution(marginal, own))
-    return numbers
+        players[f"player{player}_results"] = metrics.with_synonyms(metrics.distribution(marginal, own))
+        players[f"player{player}_accuracy"] = players[f"player{player}_results"]["exact_match"]
+    return {**metrics.with_synonyms(numbers), **players}
 
 
 def _any_integer(output: Any) -> int | None:
