@@ -36,7 +36,7 @@ def reference_run(config: pytest.Config, given: str | None, folder: Path) -> Pat
 
 
 def _run_first(config: pytest.Config, policy: str, folder: Path) -> Path:
-    """The same episodes, unperturbed, with the other policy."""
+    """The same episodes, unperturbed, with the other policy; what a resumed run has of it is gone on with."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and reporter.verbosity >= 0:
         reporter.write_line(f"vla: running the reference {policy} first, in {folder} ...")
@@ -44,6 +44,7 @@ def _run_first(config: pytest.Config, policy: str, folder: Path) -> Path:
         [
             *(sys.executable, "-m", "pytest", *_passed_on(list(map(str, config.invocation_params.args)))),
             *(f"--vla-policy={policy}", f"--vla-reference={NONE}", f"--vla-run-dir={folder}", "-p", "no:cacheprovider"),
+            *(["--vla-resume"] if run_path(folder).is_file() else []),
         ],
         cwd=config.invocation_params.dir,
         capture_output=True,
@@ -51,7 +52,8 @@ def _run_first(config: pytest.Config, policy: str, folder: Path) -> Path:
         errors="replace",
     )
     path = run_path(folder)
-    if done.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or not path.is_file():
+    ended = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+    if done.returncode not in ended or not path.is_file():
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-LAST_LINES:])
         raise pytest.UsageError(f"--vla-reference={policy} could not be run:\n{last}")
     return path

@@ -217,6 +217,10 @@ class Suite(ABC):
         """
         return {}
 
+    def groups(self) -> Mapping[str, Sequence[str]]:
+        """The tasks by what they ask of a policy, where the benchmark reports by that too; a task is in one group."""
+        return {}
+
     def published(self) -> Published | None:
         """What others have scored here; reports put a run beside it. None where nothing is known."""
         return None

@@ -157,7 +157,7 @@ def _flatten_object(tree: Any, arrays: list[Array], name: str, depth: int) -> Sk
             try:
                 arrays.append(np.array(tree, dtype))
             except OverflowError:
-                raise TreeError(f"{name} is {tree}, which does not fit into 64 bits") from None
+                raise TreeError(f"{name} is a whole number that does not fit into 64 bits") from None
             return (kind,)
     if hasattr(tree, "to_tree"):
         return _flatten(tree.to_tree(), arrays, name, depth + 1)

@@ -133,7 +133,8 @@ class ChatPolicy(Policy):
     """
 
     endpoint: Endpoint
-    images: bool = True
+    images: bool | None = None
+    """Whether it is shown pictures; None: with questions, and not at every step of a robot."""
     parallel: int = 16
     spec: PolicySpec = PolicySpec(space=True)  # noqa: RUF009  # frozen
 
@@ -148,7 +149,8 @@ class ChatPolicy(Policy):
             return error
 
     def _ask(self, observation: Observation) -> Any:
-        seen = observation if self.images else {**observation, "images": {}}
+        shown = bool(observation.get("asks")) if self.images is None else self.images
+        seen = observation if shown else {**observation, "images": {}}
         message = self.endpoint.reply(messages_of(seen), tools_of(observation), temperature=0)
         if message.get("tool_calls"):
             return called(message["tool_calls"])

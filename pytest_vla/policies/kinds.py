@@ -102,7 +102,7 @@ KINDS = (
     ),
     Kind(
         "http://HOST/v1?model=NAME",
-        "an OpenAI-compatible chat endpoint: words, pictures, function calls (`https://` too; `&images=no` without)",
+        "an OpenAI-compatible chat endpoint: words, pictures of questions, function calls (`https://` too)",
         _starts("http://", "https://"),
         loading.load_chat,
         place="elsewhere",

@@ -67,7 +67,7 @@ def load_chat(text: str) -> SharedSource:
 
     endpoint, query = Endpoint.at(text)
     _check_address(endpoint.url)
-    images = query.get("images", "yes") != "no"
+    images = {"yes": True, "no": False}.get(query.get("images", ""))
     digest = f"chat:{endpoint.url}:{endpoint.model}:{text_digest(SYSTEM, str(images))[:16]}"
     return _shared(text, digest, ChatPolicy(endpoint, images), verified=False)
 

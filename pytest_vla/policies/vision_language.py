@@ -69,6 +69,6 @@ def vision_language(model: Any, processor: Any, folder: Any) -> VisionLanguagePo
     """The policy of a model that generates; PolicyError for one that does not."""
     if not callable(getattr(model, "generate", None)) or not hasattr(processor, "batch_decode"):
         raise PolicyError(
-            f"the model in '{folder}' has neither predict_action() nor generate(); wrap it in a MODULE:FACTORY instead"
+            f"the model in '{folder}' has no predict_action() and no generate(); wrap it in a MODULE:FACTORY instead"
         )
     return VisionLanguagePolicy(model, processor)

@@ -68,6 +68,7 @@ LAYOUTS = (
     "forced_coordination",
     "counter_circuit_o_1order",
 )
+GAME_STEPS = 400
 CATEGORIES = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
 
 #: In the order of the report. Questions about a robot's video are counted with those about a room.

@@ -13,12 +13,13 @@ from pytest_vla.answers.answer import Answer, kept
 from pytest_vla.answers.forms import CALL, CONTINUOUS, DISCRETE, form_of
 
 from . import metrics
-from .parse import Ask, Reading, canonical, lenient, normalised_label, strict, without_thoughts
+from .parse import Reading, canonical, lenient, normalised_label, strict, without_thoughts
 from .sample import Sample, Statistics
 
 BEATS = 1.0  # times the error of the constant mean: a continuous action that is worse solves nothing
 MOST_LABEL = 200  # characters of a label, or of an answer, in the run file
 INVALID_OUTPUT = "invalid_output"
+CONSTANT_MEAN = float(np.exp(-1.0))  # its score at every sample; of classes and words that follows from all labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def judged(sample: Sample, answers: Sequence[Any], setting: Setting, other: str 
         other=other,
         group=setting.group,
         regime=setting.regime,
-        trivial=_trivial(sample, setting),
+        trivial=CONSTANT_MEAN if sample.ask.output == CONTINUOUS else None,
         needs=setting.needs,
     )
 
@@ -125,11 +126,6 @@ def relative_error(value: Any, label: Any, statistics: Statistics | None) -> flo
     return error / baseline
 
 
-def _trivial(sample: Sample, setting: Setting) -> float | None:
-    """What the constant mean scores; of classes and words it follows from the labels of all samples."""
-    return float(np.exp(-1.0)) if sample.ask.output == CONTINUOUS else None
-
-
 # --- whole arrays ----------------------------------------------------------------------------------------------------
 
 SOLVED, UNSOLVED, INVALID = 1, 0, -1
@@ -151,6 +147,3 @@ def judge_actions(predicted: metrics.Floats, labels: metrics.Floats) -> tuple[ND
     outcomes = (error <= BEATS * np.mean(np.abs(centre - labels), axis=1)).astype(np.int8)
     outcomes[np.isnan(error)] = INVALID
     return outcomes, metrics.continuous(predicted, labels)
-
-
-__all__ = ["Ask", "judge_actions", "judge_classes", "judged", "solves"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from pytest_vla.policies.base import Policy
 from pytest_vla.suite import SuiteError, provided
 
 from . import prompts
-from .domains import DOMAIN_OF, LIVE_BFCL, LIVE_OVERCOOKED, REPLAY
+from .domains import DOMAIN_OF, GAME_STEPS, LIVE_BFCL, REPLAY
 from .env import asking
 from .judge import INVALID_OUTPUT, as_text
 from .parse import Ask, lenient, strict, without_thoughts
@@ -25,7 +24,6 @@ from .samples import overcooked_sample
 from .scoring import JOINT_ACTIONS
 
 WORLDS = Path(__file__).parent / "worlds"
-HORIZON = 400  # steps of a game, as its step limit
 STEP_S = 0.15  # of a game
 CONVERSATIONS = 200  # of a category
 
@@ -46,11 +44,6 @@ def not_installed(task: str) -> str | None:
     return None
 
 
-def made_with(task: str) -> Mapping[str, str]:
-    receipt = installed(environment_of(task))
-    return {"environment": f"{environment_of(task)}-{receipt.digest}"} if receipt is not None else {}
-
-
 def launch(task: str) -> Launch:
     declared = environment(environment_of(task))
     problem = not_installed(task)
@@ -67,7 +60,7 @@ class GameEnv(IsolatedEnv):
     def __init__(self, task: str) -> None:
         from gymnasium.spaces import Discrete
 
-        options = {"layout": task.removeprefix("overcooked_"), "horizon": HORIZON}
+        options = {"layout": task.removeprefix("overcooked_"), "horizon": GAME_STEPS}
         super().__init__(lambda: launch(task), lambda _: options, Discrete(JOINT_ACTIONS))
         self.task, self.score = task, 0.0
 
@@ -170,7 +163,7 @@ def live_env(task: str) -> GameEnv | ConversationEnv:
 def human_games() -> Rows:
     """Steps that people played, from the package that the user installed; nothing of it is kept anywhere else."""
     child = Child(launch(REPLAY))
-    child.ask("open", REPLAY, {"layout": "", "horizon": HORIZON})
+    child.ask("open", REPLAY, {"layout": "", "horizon": GAME_STEPS})
     rows = child.ask("call", "trials", [])["value"]
 
     def make(row: Any, number: int) -> Sample:
@@ -184,6 +177,3 @@ def human_games() -> Rows:
 
 def _refused(reason: str) -> dict[str, Any]:
     return {"success": False, "failure": INVALID_OUTPUT, "message": reason.replace("_", " ")}
-
-
-__all__ = ["LIVE_BFCL", "LIVE_OVERCOOKED", "LiveOracle", "human_games", "live_env", "not_installed"]

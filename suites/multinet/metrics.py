@@ -303,17 +303,31 @@ def _mean(values: NDArray[Any]) -> float:
 
 #: The same number by the names that other files of the benchmark have for it.
 ALSO: Mapping[str, tuple[str, ...]] = {
-    "exact_match": ("overall_accuracy", "accuracy", "exact_match_rate", "exact_match_rate_with_invalids"),
+    "exact_match": (
+        "overall_accuracy",
+        "accuracy",
+        "joint_accuracy",
+        "exact_match_rate",
+        "exact_match_rate_with_invalids",
+    ),
     "exact_match_accuracy": ("exact_match_rate", "exact_match_rate_with_invalids"),
     "exact_match_valid_only": ("valid_accuracy", "exact_match_rate_without_invalids"),
     "micro_precision": ("precision",),
-    "micro_precision_without_invalid": ("precision_without_invalid", "precision_without_invalids"),
+    "micro_precision_without_invalid": (
+        "precision_without_invalid",
+        "precision_without_invalids",
+        "avg_micro_precision_without_invalids",
+    ),
     "micro_recall": ("recall",),
     "micro_f1": ("f1",),
-    "micro_f1_without_invalid": ("f1_without_invalid", "f1_without_invalids"),
+    "micro_f1_without_invalid": ("f1_without_invalid", "f1_without_invalids", "avg_micro_f1_without_invalids"),
+    "clipped_exact_match": ("avg_clipped_emr",),
+    "clipped_micro_precision": ("avg_clipped_micro_precision",),
+    "clipped_micro_recall": ("avg_clipped_micro_recall",),
+    "clipped_micro_f1": ("avg_clipped_micro_f1",),
     "total_invalid_preds": ("invalid_predictions", "total_invalids"),
-    "invalid_percentage": ("percentage_invalids",),
-    "total_samples": ("total_predictions", "num_timesteps"),
+    "invalid_percentage": ("percentage_invalids", "invalid_predictions_percentage"),
+    "total_samples": ("total_predictions", "num_timesteps", "total_timesteps"),
 }
 
 

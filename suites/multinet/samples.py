@@ -22,17 +22,21 @@ Draw = Callable[[], NDArray[np.uint8]]
 #: Names of single actions in joint indices: a player's move, or what is done with what stands in front of him.
 MOVES: Mapping[tuple[int, int], int] = {(0, -1): 0, (0, 1): 1, (1, 0): 2, (-1, 0): 3, (0, 0): 4}
 INTERACT = 5
+#: Under which name a step has its picture, and its words: the first that is there counts.
+IMAGES = ("image_observation", "image", "hand_color_image", "agentview_rgb", "hand_image", "wrist_image", "rgb")
+TEXTS = ("text_observation", "natural_language_instruction", "language_instruction", "action_instruct")
+NO_STATE = ("act", "language", "image", "pointcloud", "rgb", "instruction")
+"""Parts of the names of arrays that are no state."""
 
 
 def openx_sample(task: str, row: Row, number: int) -> Sample:
     action = np.asarray(row["action"], np.float64)
-    image = row.get("image_observation")
-    text = str(row.get("text_observation") or "")
-    skipped = ("action", "image_observation")
+    image = next((row[name] for name in IMAGES if name in row), None)
+    text = _instruction(row)
     state = {
         name: np.asarray(value, np.float32)
         for name, value in row.items()
-        if name not in skipped and np.ndim(value) >= 1 and np.asarray(value).dtype.kind == "f"
+        if not any(word in name for word in NO_STATE) and _is_state(value)
     }
     return Sample(
         f"{row.get('episode', 0)}/{row.get('step', number)}",
@@ -42,6 +46,21 @@ def openx_sample(task: str, row: Row, number: int) -> Sample:
         _drawer(image),
         state,
         question=text,
+    )
+
+
+def _instruction(row: Row) -> str:
+    """The first text there is; tokens of some data sets are the bytes of a text, filled up with zeros."""
+    tokens = row.get("instruction")
+    if isinstance(tokens, np.ndarray) and tokens.dtype.kind in "iu":
+        return bytes(int(token) for token in tokens.ravel() if 0 < token < 256).decode(errors="replace")
+    return next((str(row[name]) for name in TEXTS if row.get(name)), "")
+
+
+def _is_state(value: Any) -> bool:
+    """A vector of finite numbers."""
+    return (
+        isinstance(value, np.ndarray) and value.ndim >= 1 and value.dtype.kind == "f" and bool(np.isfinite(value).all())
     )
 
 

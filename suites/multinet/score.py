@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .scoring import DOMAINS, OUTPUT_OF, PARSERS, Row, ScoreError, score
+from .scoring import DOMAINS, OUTPUT_OF, PARSERS, Row, ScoreError, score, trivial
 
 Scores = dict[str, dict[str, dict[str, Any]]]
 
 
 def score_rows(rows: Iterable[dict[str, Any]], similarity: bool = True) -> Scores:
-    """By domain, subset and parser, every number there is."""
+    """By domain, subset and parser, every number there is; and those of the best constant answer."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for number, row in enumerate(rows, 1):
         domain, subset = row.get("domain"), row.get("subset")
@@ -28,6 +28,7 @@ def score_rows(rows: Iterable[dict[str, Any]], similarity: bool = True) -> Score
     scores: Scores = {}
     for (domain, subset), found in groups.items():
         by_parser = {str(parser): score(domain, subset, found, parser, similarity) for parser in PARSERS}
+        by_parser["trivial"] = score(domain, subset, trivial(domain, found), "strict", similarity)
         scores.setdefault(domain, {})[subset] = by_parser
     return scores
 

@@ -74,6 +74,20 @@ def score(domain: str, subset: str, rows: Sequence[Row], parser: Parser, similar
     return numbers
 
 
+def trivial(domain: str, rows: Sequence[Row]) -> list[Row]:
+    """The same samples with the best constant answer: the mean, the most common label, staying, or no call at all."""
+    if domain == "overcooked":
+        constant: Any = str(STAY_STAY)
+    elif domain == "openx":
+        constant = np.mean([row.label for row in rows], axis=0).tolist()
+    elif domain == "bfcl":
+        return [Row(row.label, [[] for _ in row.label], row.choices) for row in rows]
+    else:
+        labels = [str(row.label) for row in rows]
+        constant = max(dict.fromkeys(labels), key=labels.count)
+    return [Row(row.label, constant, row.choices) for row in rows]
+
+
 def _choices(domain: str, rows: Sequence[Row]) -> int:
     """How many options or dimensions there are: told, known, or one more than the largest label."""
     if domain == "overcooked":
@@ -90,9 +104,14 @@ def _choices(domain: str, rows: Sequence[Row]) -> int:
 
 
 def _whole(label: Any) -> int:
-    if isinstance(label, bool) or not isinstance(label, (int, float, str)) or float(label) != int(float(label)):
-        raise ScoreError(f"a label must be the number of a class, got {label!r}"[:200])
-    return int(float(label))
+    try:
+        number = float("nan") if isinstance(label, bool) else float(label)
+        whole = int(number)
+    except (TypeError, ValueError, OverflowError):
+        number = whole = -1
+    if number != whole or whole < 0:
+        raise ScoreError(f"a label must be the number of a class, got {str(label)[:100]!r}")
+    return whole
 
 
 def _classes_of(readings: Sequence[Reading]) -> Ints:
@@ -134,16 +153,18 @@ def _joint(rows: Sequence[Row], readings: Sequence[Reading], labels: Ints) -> Nu
     for place, reading in enumerate(readings):
         if not reading.reason:
             told[place] = np.eye(JOINT_ACTIONS)[reading.value] if np.ndim(reading.value) == 0 else reading.value
-    numbers = metrics.with_synonyms(metrics.distribution(told, labels))
+    numbers = metrics.distribution(told, labels)
     integers = [_any_integer(row.output) for row in rows]
     if any(number is not None for number in integers):
         given = np.array([number is not None for number in integers])
         predicted = np.array([number or 0 for number in integers], np.int64)
         numbers |= metrics.clipped(predicted, given, labels, JOINT_ACTIONS)
+    players: Numbers = {}
     for player, axis, own in ((0, 2, labels // SINGLE_ACTIONS), (1, 1, labels % SINGLE_ACTIONS)):
         marginal = told.reshape(-1, SINGLE_ACTIONS, SINGLE_ACTIONS).sum(axis=axis)
-        numbers[f"player{player}_results"] = metrics.with_synonyms(metrics.distribution(marginal, own))
-    return numbers
+        players[f"player{player}_results"] = metrics.with_synonyms(metrics.distribution(marginal, own))
+        players[f"player{player}_accuracy"] = players[f"player{player}_results"]["exact_match"]
+    return {**metrics.with_synonyms(numbers), **players}
 
 
 def _any_integer(output: Any) -> int | None:

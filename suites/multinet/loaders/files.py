@@ -8,6 +8,7 @@ import io
 import json
 import pickle
 from collections.abc import Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +62,27 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def npz_rows(path: Path) -> Iterator[Row]:
-    """The steps of an npz file whose arrays all have the steps along their first axis."""
-    with np.load(path, allow_pickle=False) as data:
-        arrays = {name: data[name] for name in data.files}
+    """The steps of an npz file, which are the first axis of all its arrays; pictures are read when they are needed."""
+    arrays = _arrays(path)
     lengths = {len(array) for array in arrays.values() if array.ndim}
     if len(lengths) != 1:
         raise DataError(f"{path}: its arrays must have as many steps each, got {sorted(lengths)}")
     for step in range(lengths.pop()):
-        yield {name: _plain(array[step]) for name, array in arrays.items() if array.ndim}
+        yield {
+            name: partial(_picture_of, path, name, step) if array.ndim > 3 else _plain(array[step])
+            for name, array in arrays.items()
+            if array.ndim
+        }
+
+
+@lru_cache(maxsize=2)
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    with np.load(path, allow_pickle=False) as data:
+        return {name: data[name] for name in data.files}
+
+
+def _picture_of(path: Path, name: str, step: int) -> Any:
+    return _arrays(path)[name][step]
 
 
 def _plain(value: Any) -> Any:

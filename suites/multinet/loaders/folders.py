@@ -49,8 +49,8 @@ def load(task: str, partition: str, root: Path | None) -> Source:
     folder = root / _folder(task) / SPLITS[partition]
     try:
         return _READERS[domain](task, folder, root, fetch)
-    except (KeyError, TypeError) as error:
-        raise DataError(f"{folder}: a row has no {error}") from error
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise DataError(f"{folder} is not laid out as expected: {type(error).__name__}: {error}") from error
 
 
 def _folder(task: str) -> str:
@@ -197,8 +197,10 @@ def _odinw(task: str, folder: Path, root: Path, fetch: str) -> Source:
     return Rows(rows, make, size=len(names))
 
 
-def class_names(categories: Sequence[Mapping[str, Any]]) -> list[str]:
+def class_names(categories: Any) -> list[str]:
     """Those that are no heading of others: an option is a place in this list."""
+    if isinstance(categories, Mapping):
+        categories = categories["categories"]
     return [str(one["name"]) for one in categories if one.get("supercategory") != "none"]
 
 

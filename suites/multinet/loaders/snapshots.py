@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pytest_vla.isolate.process import Child, Launch
 from pytest_vla.suite import provided
 
 ENVIRONMENT = "multinet_tfdata"
+PICTURE = "\0picture"  # where a row has one
 WORLD = Path(__file__).parent.parent / "worlds" / "tfdata.py"
 
 
@@ -27,12 +29,19 @@ def snapshot_rows(shards: Sequence[Path]) -> list[dict[str, Any]]:
     child = Child(
         Launch(python_of(declared.folder), WORLD, clean_variables(dict(declared.variables)), provided().memory_gb)
     )
-    try:
-        child.ask("open", "shards", {})
-        return [
-            {"episode": shard.name, "step": step, **row}
-            for shard in shards
-            for step, row in enumerate(child.ask("call", "read", [str(shard)])["value"])
-        ]
-    finally:
-        child.close()
+    child.ask("open", "shards", {})
+    rows = []
+    for shard in shards:
+        for step, row in enumerate(child.ask("call", "read", [str(shard)])["value"]):
+            later = {
+                name: partial(_picture, child, shard, step, name)
+                for name, value in row.items()
+                if isinstance(value, str) and value == PICTURE
+            }
+            rows.append({"episode": shard.name, "step": step, **row, **later})
+    return rows
+
+
+def _picture(child: Child, shard: Path, step: int, name: str) -> Any:
+    """Asked for when somebody looks: all pictures of a data set would not fit into memory."""
+    return child.ask("call", "picture", [str(shard), step, name])["value"]

@@ -9,20 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from ..samples import IMAGES, NO_STATE
 from .files import DataError, Row, picture
 
 Feature = list[bytes] | list[float] | list[int]
 _LENGTH = struct.Struct("<QI")
 _CRC = struct.Struct("<I")
 BYTES, FLOATS, INTS = 1, 2, 3  # the fields of a Feature
-IMAGES = ("image", "hand_color_image", "agentview_rgb", "hand_image", "wrist_image", "rgb")
 TEXTS = (
     "steps/observation/natural_language_instruction",
     "steps/language_instruction",
     "steps/natural_language_instruction",
     "steps/action_instruct",
 )
-_NO_STATE = ("action", "act", "language", "image", "pointcloud", "rgb", "instruction")
 
 
 # --- records ---------------------------------------------------------------------------------------------------------
@@ -238,7 +237,7 @@ def _state(features: Mapping[str, Feature], step: int, steps: int) -> Row:
     state = {}
     for name, values in features.items():
         short = name.removeprefix("steps/observation/")
-        usable = name != short and _is_floats(values) and not any(word in short for word in _NO_STATE)
+        usable = name != short and _is_floats(values) and not any(word in short for word in NO_STATE)
         if usable and len(values) % steps == 0:
             state[short] = np.asarray(values, np.float32).reshape(steps, -1)[step]
     return state

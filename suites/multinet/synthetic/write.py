@@ -121,7 +121,7 @@ def _odinw(task: str, root: Path, split: str, rows: list[Row]) -> None:
             name = f"bbox_{number}_scene.png"
             (crops / name).write_bytes(_png(row["crop"]()))
             pairs.append({"bbox_image": name, **{key: row[key] for key in ("category_name", "bbox", "area")}})
-        _json(folder / "categories.json", categories)
+        _json(folder / "categories.json", {"categories": categories, "num_categories": len(categories)})
         _json(folder / "test_object_caption_pairs.json", pairs)
         return
     images, boxes = [], []
