@@ -18,8 +18,8 @@ STEPS = 256
 ACTIONS = 6  # four motors and two thrusters; small levels use some of them
 NOISE = {"noisy": 0.1, "exact": 0.0}  # standard deviation of what is added to every action
 TASKS = {f"{size}_{level}": f"{size}/{level}" for size, levels in LEVELS.items() for level in levels}
-WIDTHS = (8, 32)  # lanes that a core simulates together: as few as hold its episodes, since empty ones cost the same
 LANES = 64
+WIDTHS = (8, 32, LANES)  # lanes a core simulates together: as few as hold its episodes, since empty ones cost the same
 
 
 class KinetixSuite(IsolatedSuite):

@@ -53,6 +53,16 @@ def test_an_episode_that_takes_a_lane_later_is_the_same(suite, env, monkeypatch)
         assert (same.digest, same.outcome, same.steps) == (alone.digest, alone.outcome, alone.steps)
 
 
+def test_one_core_simulates_all_lanes_where_there_are_as_many_workers_as_cores(suite, env, monkeypatch):
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "1024")
+    policy, keys = RandomPolicy(env.action_space), [suite.episode(TASK, "noisy", index) for index in range(40)]
+    other = suite.make_env(TASK)
+    together = side_by_side(suite, policy, other, keys)
+    other.close()
+    alone = rollout(policy, env, keys[39])
+    assert together[keys[39]].result.digest == alone.digest
+
+
 def test_without_noise_all_episodes_of_a_level_are_one_and_with_it_they_are_not(suite, env):
     policy = NoopPolicy(np.zeros(6, np.float32))
     steps = {}
