@@ -45,7 +45,7 @@ def read_settings(config: pytest.Config) -> Settings:
             values[one.key] = read_value(one, typed[one.key], one.flag)
         elif one.key in table:
             values[one.key] = read_value(one, table[one.key], f"[{TABLE}] {one.key}")
-    return Settings.from_dict(values)
+    return Settings.from_dict(values).with_mode()
 
 
 def read_value(option: Option, value: Any, where: str) -> Any:

@@ -84,6 +84,8 @@ class Said:
 
 Message = Planned | Rolled | NotRun | Failure | HuntBegan | Probed | HuntEnded | Said | Working
 
+CARRIER = "vla_carrier"
+"""The attribute of reports that are nothing but a message on its way."""
 _ATTRIBUTE, _OUTCOMES, _REPEATED = "vla", "vla_outcomes", "vla_repeated"
 
 
@@ -96,6 +98,7 @@ def send(item: pytest.Item, message: Message) -> None:
     """Tell the controller now, in the middle of an item; without workers that is this very process."""
     report = pytest.TestReport(item.nodeid, item.location, {}, "passed", None, "setup", duration=0, start=0, stop=0)
     attach(item.config, report, message)
+    setattr(report, CARRIER, True)
     item.ihook.pytest_runtest_logreport(report=report)
 
 

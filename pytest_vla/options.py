@@ -114,6 +114,9 @@ class InferenceOptions:
     deterministic: bool = field(
         default=False, metadata=flag("Same bits at any -n: batches of one fixed size (--vla-batch, or 8)")
     )
+    no_deterministic: bool = field(
+        default=False, metadata=flag("With a gate or a hunt, which are deterministic: batches of any size all the same")
+    )
     trust_policy: tuple[str, ...] = field(
         default=(),
         metadata=option("names", "NAMES", "Modules, files or folders whose code a model file may run, or all"),
@@ -261,6 +264,17 @@ class Settings:
     robustness: RobustnessOptions = field(default_factory=RobustnessOptions, metadata={"title": "perturb and hunt"})
     gate: GateOptions = field(default_factory=GateOptions, metadata={"title": "gate"})
     report: ReportOptions = field(default_factory=ReportOptions, metadata={"title": "report"})
+
+    def with_mode(self) -> Settings:
+        """Verdicts and hunts are about the policy, not about who happened to share its batch: a row a call.
+
+        Unless `--vla-batch` names another number, or `auto`, or `--vla-no-deterministic` was typed.
+        """
+        asked = self.inference
+        judged = self.gate.gating or self.robustness.hunt
+        if not judged or asked.deterministic or asked.no_deterministic or asked.batch == "auto":
+            return self
+        return replace(self, inference=replace(asked, deterministic=True, batch=asked.batch or "1"))
 
     def to_dict(self) -> dict[str, Any]:
         """All values by the names of their options, as the run file has them."""

@@ -31,7 +31,8 @@ from pytest_vla.collection import (
 )
 from pytest_vla.command_line import add_options, read_settings
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.execution import WHY, Execution, explain, outcome_of, suite_named
+from pytest_vla.execution import RESULTS, WHY, Execution, explain, outcome_of, suite_named
+from pytest_vla.forgetting import Forgetting, forget
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.plugin import GateHooks, register_gate
 from pytest_vla.hunt.hooks import HuntHooks
@@ -95,6 +96,8 @@ def pytest_configure(config: pytest.Config) -> None:
     trust(settings.inference.trust_policy)
     served = getattr(config, "workerinput", {}).get("vla_served")
     config.stash[EXECUTION] = Execution(settings, is_worker(config), served)
+    if is_worker(config):
+        config.pluginmanager.register(Forgetting(config, worker=True), "vla-forgetting")
     if "vla_log" in getattr(config, "workerinput", {}):
         config.pluginmanager.register(WorkerLog(Log(Path(config.workerinput["vla_log"]))), "vla-log")  # type: ignore[attr-defined]
     config.pluginmanager.register(Fixtures(config.stash[EXECUTION]), "vla-fixtures")
@@ -142,6 +145,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if gate is not None:
         run.gate = gate.attend(run.folder)
     config.pluginmanager.register(run, "vla-session")
+    config.pluginmanager.register(Forgetting(config), "vla-forgetting")
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -234,8 +238,11 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if not isinstance(key, EpisodeKey):
         return (yield)
     execution.locate(item)
-    with execution.watching(item, execution.upcoming(item, key), last=nextitem is None):
-        return (yield)
+    try:
+        with execution.watching(item, execution.upcoming(item, key), last=nextitem is None):
+            return (yield)
+    finally:
+        forget(item, RESULTS, WHY)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

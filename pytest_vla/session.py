@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from pytest_vla.answers.collected import read_answers, reference_line
 from pytest_vla.ending import CLEAN, Ending
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.execution import misfit
-from pytest_vla.inference.session import describe, local_workers, open_policy, statistics
+from pytest_vla.inference.session import describe, local_workers, mode_lines, open_policy, statistics
 from pytest_vla.messages import (
     HuntBegan,
     HuntEnded,
@@ -33,6 +34,7 @@ from pytest_vla.messages import (
 from pytest_vla.options import Settings, shown_path
 from pytest_vla.policies import PolicyError, PolicySource
 from pytest_vla.policies.kinds import kind_of
+from pytest_vla.report.junit import junit_properties
 from pytest_vla.report.live import Live
 from pytest_vla.run import (
     EpisodeName,
@@ -105,7 +107,8 @@ class Session:
             asked = settings.run
             held = RunFolder.hold(chosen_folder(asked.run_dir, asked.run_name, asked.resume))
             config.add_cleanup(held.close)
-            _say_loading(config, settings.inference.policy)
+            settings = _in_mode_of_before(config, settings, held.file)
+            _say_loading(config, settings.inference.policy or "")
             source, service = open_policy(settings.inference, asked.timeout, local_workers(config), held.path / LOGS)
             if service is not None:
                 config.add_cleanup(service.close)
@@ -153,7 +156,8 @@ class Session:
             resumed = f", resuming after {len(self.done)} episodes that it keeps{again}"
         elif self.settings.run.resume:
             resumed = ", nothing to resume in it"
-        return "\n".join([f"vla: policy {self.identity}, run {self.writer.path}{resumed}", *self._ignored()])
+        first = f"vla: policy {self.identity}, run {self.writer.path}{resumed}"
+        return "\n".join([first, *mode_lines(self.settings), *self._ignored()])
 
     def _ignored(self) -> list[str]:
         """Options that were given and change nothing here."""
@@ -380,29 +384,18 @@ class Session:
             terminalreporter.line(line)
 
 
+def _in_mode_of_before(config: pytest.Config, settings: Settings, file: Path) -> Settings:
+    """A resumed run is asked as it was before, unless this command says otherwise."""
+    typed = config.option.vla_deterministic or config.option.vla_no_deterministic or config.option.vla_batch
+    if not settings.run.resume or typed or not file.exists() or is_unborn(file):
+        return settings
+    then = Settings.from_dict(read_run(file).options).inference
+    inference = replace(settings.inference, deterministic=then.deterministic, batch=then.batch)
+    return replace(settings, inference=inference)
+
+
 def _say_loading(config: pytest.Config, policy: str) -> None:
     """A model may take minutes to load, before pytest has said anything."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and reporter.verbosity >= 0 and kind_of(policy).place != "env":
         reporter.write_line(f"vla: loading policy {policy} ...")
-
-
-def junit_properties(record: Record) -> list[tuple[str, object]]:
-    """The facts of the run file's line that JUnit carries too."""
-    key, result = record.key, record.result
-    facts = {
-        "suite": key.suite,
-        "task": key.task,
-        "partition": key.partition,
-        "index": key.index,
-        "perturbation": key.perturbation,
-        "repeat": key.repeat,
-        "outcome": result.outcome,
-        "reason": result.reason,
-        "test": record.test,
-        "steps": result.steps,
-        "progress": result.progress,
-        "digest": result.digest,
-        "instruction": result.instruction,
-    }
-    return [(f"vla.{name}", value) for name, value in facts.items() if value not in (None, "")]

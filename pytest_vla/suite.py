@@ -73,6 +73,15 @@ class Published:
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A benchmark's own score, where that is not its success rate: a multiple of the mean progress."""
+
+    name: str
+    most: float
+    """What it is when every episode is solved."""
+
+
 class Suite(ABC):
     """One benchmark: its tasks, partitions and protocol. Three methods are abstract, the others have a default.
 
@@ -94,6 +103,7 @@ class Suite(ABC):
     meanings: Mapping[str, str] = {}
     #: perturbation axes that this suite brings, in the groups there are
     own_axes: Sequence[Axis] = ()
+    score: Score | None = None  # what it is published by, where that is not the success rate
     #: a variant of another suite, or one that takes an environment of its own: run only when `--vla-suite` names it
     only_by_name: bool = False
     has_oracle: bool = False  # a suite that defines `oracle` has one, unless it says otherwise
@@ -205,6 +215,10 @@ class Suite(ABC):
         As drawn: the same key has the same features whatever its perturbation, so that "fails where the object is on
         the left" can be told from "fails when the camera is turned".
         """
+        return {}
+
+    def groups(self) -> Mapping[str, Sequence[str]]:
+        """The tasks by what they ask of a policy, where the benchmark reports by that too; a task is in one group."""
         return {}
 
     def published(self) -> Published | None:

@@ -135,6 +135,9 @@ class Engine:
     # --- always the same number of rows ------------------------------------------------------------------------------
 
     def _fixed(self, jobs: list[Job]) -> list[Any]:
+        if self.fixed == 1:
+            _use_one_thread()
+            return [answer for job in jobs for answer in self._padded([job], 1)]
         kind = jobs[0].kind
         if kind not in self._templates:
             self._templates[kind] = copy.deepcopy(jobs[0].observation)

@@ -43,7 +43,7 @@ class LocalPolicy(Policy):
 
     def _kind(self, observation: Observation) -> Hashable:
         """Only fixed batches care, and only they have rows to be stacked with."""
-        if not self._engine.fixed:
+        if self._engine.fixed <= 1:
             return None
         try:
             return signature(flatten({key: value for key, value in observation.items() if key != "prompt"})[0])

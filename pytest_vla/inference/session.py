@@ -122,6 +122,20 @@ def fixed_batch(options: InferenceOptions) -> int:
     return _number(options, DEFAULT_FIXED_BATCH)
 
 
+def mode_lines(settings: Settings) -> list[str]:
+    """Whether the answers of a judged run are the same bits at any `-n`, and why not."""
+    asked = settings.inference
+    if asked.policy is None or not (settings.gate.gating or settings.robustness.hunt):
+        return []
+    place = kind_of(asked.policy).place
+    if place == "elsewhere":
+        return ["vla: not deterministic: what a remote server puts into one batch is not ours to say"]
+    if place == "env" or not asked.deterministic:
+        return []
+    rows = fixed_batch(asked)
+    return [f"vla: deterministic, {rows} row{'s' * (rows > 1)} a call; --vla-no-deterministic batches freely"]
+
+
 def _number(options: InferenceOptions, default: int) -> int:
     return default if options.batch in (None, "auto") else int(options.batch)
 

@@ -215,7 +215,7 @@ class Host:
         self.close()
         if self.module is None:
             for script in self.prepare:
-                runpy.run_path(script, run_name="prepare")
+                runpy.run_path(script, run_name="__prepare__")
             spec: Any = importlib.util.spec_from_file_location("world", self.path)
             self.module = importlib.util.module_from_spec(spec)
             sys.modules["world"] = self.module

@@ -6,6 +6,7 @@ as `vla_eval+libero`); `world` calls it for the assets of its own.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -21,8 +22,9 @@ _LIKE = {"floor": "floor", "wall": "plaster"}
 
 def settle(package: Path, assets: str) -> None:
     """Write the configuration that a question would lead to; JSON is YAML."""
-    folder = Path(sys.prefix) / "libero_config"
-    folder.mkdir(exist_ok=True)
+    name = hashlib.blake2b(f"{package}\n{assets}".encode(), digest_size=6).hexdigest()
+    folder = Path(sys.prefix) / "libero_config" / name
+    folder.mkdir(parents=True, exist_ok=True)
     paths = {
         "benchmark_root": str(package),
         "bddl_files": str(package / "bddl_files"),
@@ -48,9 +50,7 @@ def import_libero(assets: str) -> Any:
 
 def replace_absent_styles(folder: Path) -> None:
     """A floor or a wall whose texture is not among the assets gets one that is: the assets' check says so."""
-    from libero.libero.envs.arenas.style import STYLE_MAPPING
-
-    for kind, styles in STYLE_MAPPING.items():
+    for kind, styles in _styles().STYLE_MAPPING.items():
         there = [name for name in styles.values() if (folder / name).is_file()]
         there = there or [path.name for path in sorted(folder.glob("*.png")) if _LIKE[kind] in path.name]
         for style, name in styles.items():
@@ -58,7 +58,20 @@ def replace_absent_styles(folder: Path) -> None:
                 styles[style] = there[0]
 
 
-if __name__ == "prepare":
+def _styles() -> Any:
+    """The one module, without the package around it: whoever comes next may have to choose a renderer first."""
+    name = "libero.libero.envs.arenas.style"
+    if name not in sys.modules:
+        package: Any = sys.modules["libero.libero"]
+        path = Path(package.__file__).parent / "envs" / "arenas" / "style.py"
+        spec: Any = importlib.util.spec_from_file_location(name, path)
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+if __name__ == "__prepare__":
     given = next((os.environ[name] for name in DATA_VARIABLES if os.environ.get(name)), None)
     if given is not None:
         import_libero(given)
+        replace_absent_styles(Path(given) / "textures")

@@ -53,7 +53,7 @@ class World:
         self.image_px, self.told = image_px, instruction
         folder = Path(prepare.import_libero(assets).__file__).parent
         prepare.replace_absent_styles(Path(assets) / "textures")
-        self.init_states = load_init_states(folder / "init_files" / partition / f"{task}.pruned_init")
+        self.init_states = load_init_states(self.init_file(folder / "init_files", partition, task))
         self.bddl = folder / "bddl_files" / partition / f"{task}.bddl"
         from libero.libero.envs import OffScreenRenderEnv
 
@@ -67,6 +67,10 @@ class World:
         self._watch_cameras()
         self._neutral = edits.Neutral(self.inner)
         self._oracle: Any = None
+
+    def init_file(self, folder: Path, partition: str, task: str) -> Path:
+        """The file with a task's init states."""
+        return folder / partition / f"{task}.pruned_init"
 
     # --- the contract ------------------------------------------------------------------------------------------------
 
@@ -206,7 +210,7 @@ def load_init_states(path: Path) -> Any:
     """What torch wrote there, without torch: a numpy array in a zipped pickle, and nothing else is let in."""
     with zipfile.ZipFile(path) as archive:
         name = next(name for name in archive.namelist() if name.endswith("data.pkl"))
-        return np.asarray(_ArraysOnly(io.BytesIO(archive.read(name))).load())
+        return np.atleast_2d(np.asarray(_ArraysOnly(io.BytesIO(archive.read(name))).load()))
 
 
 class _ArraysOnly(pickle.Unpickler):

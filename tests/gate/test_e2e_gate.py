@@ -247,7 +247,7 @@ def test_compare_shows_the_flips_of_two_runs(project):
     code, output = project.command("compare", "main", "new")
     assert code == 0
     assert "pytest-vla replay new dice/push-L1-" in output
-    assert "L1 - L2" in output
+    assert "generalisation gap" in output
 
 
 def test_a_policy_behind_the_inference_server_is_gated_like_any_other(project):

@@ -1,0 +1,55 @@
+"""What was written to the run file is let go of: pytest and its terminal keep every report, and every item, to the end.
+
+Counts, `-r`, `--durations`, `--junitxml` and `--lf` are left what they need.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from pytest_vla.messages import CARRIER
+
+SENT = ("node", "item_index", "testrun_uid")  # what xdist notes on a report on its way
+NOTHING: dict[str, Any] = {}
+
+
+class Forgetting:
+    """Reports of episodes that passed become as small as they can, once everybody has heard them.
+
+    In a worker nobody asks for any again: what was sent is dropped.
+    """
+
+    def __init__(self, config: pytest.Config, worker: bool = False) -> None:
+        self.config, self.worker = config, worker
+        self._timed = config.getoption("durations", None) is not None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if "[" not in report.nodeid or not (self.worker or (report.passed and not report.sections)):
+            return
+        if self.worker or getattr(report, CARRIER, False) or (report.when != "call" and not self._timed):
+            self._drop(report)
+            return
+        file, line, name = report.location
+        vars(report).update(keywords=NOTHING, user_properties=(), sections=(), location=(sys.intern(file), line, name))
+        for attribute in SENT:
+            vars(report).pop(attribute, None)
+
+    def _drop(self, report: pytest.TestReport) -> None:
+        """Of the controller's, only set-ups and tear-downs that passed: they count for `--durations` alone."""
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        for reports in terminal.stats.values() if terminal is not None else ():
+            if reports and reports[-1] is report:
+                reports.pop()
+
+
+def forget(item: pytest.Item, *stashed: pytest.StashKey[Any]) -> None:
+    """An item that has run keeps nothing of it, and nothing under these keys."""
+    item._report_sections.clear()
+    item.user_properties.clear()
+    for key in stashed:
+        if key in item.stash:
+            del item.stash[key]

@@ -1,0 +1,44 @@
+"""What was written is let go of, and pytest's own reports say what they said."""
+
+import ast
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+OPTIONS = ["test_reach.py", "--vla-policy=random", "--vla-episodes=3", "--vla-task=near"]
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "workers"])
+def test_counts_durations_and_junit_are_as_before(reach, workers):
+    result = reach.runpytest_subprocess(*OPTIONS, *workers, "-rA", "--durations=0", "-vv", "--junitxml=junit.xml")
+    shown = result.stdout.str()
+    counts = re.findall(r"(\d+) (passed|unsolved)", shown.splitlines()[-1])
+    assert sum(int(number) for number, _ in counts) == 6
+    assert len(re.findall(r"s setup +test_reach\.py::test_reach\[near", shown)) == 6
+    assert len(re.findall(r"s teardown +test_reach\.py::test_reach\[near", shown)) == 6
+    cases = ET.parse(reach.path / "junit.xml").getroot().iter("testcase")
+    properties = [{p.get("name"): p.get("value") for p in case.iter("property")} for case in cases]
+    assert [each["vla.suite"] for each in properties] == ["reach"] * 6
+    assert all("vla.outcome" in each and "vla.digest" in each for each in properties)
+
+
+def test_the_last_failed_are_run_again(reach):
+    first = reach.runpytest_subprocess(*OPTIONS, "--vla-run-dir=a", "-n2")
+    again = reach.runpytest_subprocess(*OPTIONS, "--vla-run-dir=b", "--lf", "-n2")
+    unsolved = re.search(r"(\d+) unsolved", first.stdout.str())[1]
+    assert f"{unsolved} unsolved" in again.outlines[-1]
+    assert "passed" not in again.outlines[-1]
+
+
+def test_a_session_keeps_little_of_an_episode(reach):
+    (reach.path / "conftest.py").write_text(
+        "def pytest_sessionfinish(session):\n"
+        "    stats = session.config.pluginmanager.get_plugin('terminalreporter').stats\n"
+        "    kept = [report for reports in stats.values() for report in reports if hasattr(report, 'when')]\n"
+        "    print('KEPT', sorted((report.when, len(report.keywords)) for report in kept if report.passed))\n"
+    )
+    options = ["test_reach.py", "--vla-policy=oracle", "--vla-episodes=1", "--vla-task=near", "-s"]
+    (line,) = [line for line in reach.runpytest_subprocess(*options).outlines if "KEPT" in line]
+    kept = ast.literal_eval(line.partition("KEPT ")[2])
+    assert kept == [("call", 0), ("call", 0)]
