@@ -122,7 +122,7 @@ class World:
         for _, row in frame.iterrows():
             name = str(row["layout_name"])
             mdp = _mdp(OLD_NAMES.get(name, name))
-            actions = [_action(one) for one in json.loads(row["joint_action"])]
+            actions = [_action(one) for one in ast.literal_eval(row["joint_action"])]
             after, _ = mdp.get_state_transition(state_of(ast.literal_eval(row["state"])), actions)
             wanted = ast.literal_eval(row["next_state"])["players"]
             poses = [(list(player.position), list(player.orientation)) for player in after.players]

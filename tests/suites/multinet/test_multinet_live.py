@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from pytest_vla.suites.multinet import suite as make_suite
-from pytest_vla.suites.multinet.live import LiveOracle, not_installed
+from pytest_vla.suites.multinet.live import LiveOracle, launch, not_installed
 
+from pytest_vla.isolate.process import Child
 from pytest_vla.policies import Policy
 from pytest_vla.rollout import rollout
 from pytest_vla.suite import register
@@ -96,3 +97,9 @@ def test_people_s_games_are_read_from_the_installed_package(env_of):
     assert observation["images"]["view"].ndim == 3
     assert len(suite.source("overcooked_2019", "replay")) == 44_373
     assert rollout(suite.oracle(env), env, key)
+    child = Child(launch("overcooked_2019"))
+    try:
+        child.ask("open", "overcooked_2019", {"layout": "", "horizon": 400})
+        assert child.ask("call", "pose_errors", [200]) == {"value": 0}  # played again, they stand where they stood
+    finally:
+        child.close()

@@ -7,7 +7,7 @@ import json
 import pytest
 from pytest_vla.suites.multinet.score import main, score_rows
 
-from pytest_vla.kit.sentences import have_sentences, sentence_features
+from pytest_vla.kit.sentences import SHA256, SentencesError, have_sentences, sentence_features, weights_folder
 
 ROWS = [
     {"domain": "piqa", "subset": "piqa", "label": 0, "output": "Solution 0", "choices": 2},
@@ -75,5 +75,13 @@ def test_what_cannot_be_scored_is_said(tmp_path, capsys, line, says):
 
 @pytest.mark.skipif(not have_sentences(), reason="needs the weights of all-MiniLM-L6-v2")
 def test_sentences_that_mean_the_same_are_similar():
+    assert weights_folder().name == "model"
     near, same, far = sentence_features(["a cup on the table", "a mug on the desk", "the stock market fell"])
     assert near @ same > 0.6 > 0.3 > near @ far
+
+
+@pytest.mark.skipif(not have_sentences(), reason="needs the weights of all-MiniLM-L6-v2")
+def test_other_weights_are_refused(monkeypatch):
+    monkeypatch.setitem(SHA256, "tokenizer.json", "0" * 64)
+    with pytest.raises(SentencesError, match="is not the file that it should be"):
+        weights_folder.__wrapped__()
