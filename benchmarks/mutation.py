@@ -55,7 +55,10 @@ TARGETS = {
                 "brittleness",
             )
         ),
-        tuple(f"tests/hunt/test_hunt_{name}.py" for name in ("suspects", "effects", "conditions", "measure", "search")),
+        tuple(
+            f"tests/hunt/test_hunt_{name}.py"
+            for name in ("suspects", "draw", "effects", "conditions", "measure", "search")
+        ),
     ),
     "run": Target(("run/*.py",), ("tests/run", "tests/gate/test_flips.py")),
     "exact": Target(("gate/exact.py",), ("tests/gate/test_exact_values.py", "tests/gate/test_exact.py")),

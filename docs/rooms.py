@@ -21,6 +21,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "episode": (("episode",), ()),
     "run": (("run",), ("episode",)),
     "policies": (("policies",), ("episode",)),
+    "answers": (("answers",), ("episode", "run")),
     "perturb": (("perturb",), ("run",)),
     "suite": (("suite", "benchmark", "suite_page"), ("episode", "perturb", "policies")),
     "rollout": (("rollout", "lockstep"), ("episode", "perturb", "policies", "suite")),
@@ -30,16 +31,16 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "inference": (("inference",), ("episode", "options", "policies", "suite")),
     "isolate": (
         ("isolate",),
-        ("episode", "inference", "kit", "options", "perturb", "policies", "rollout", "run", "suite"),
+        ("episode", "kit", "options", "perturb", "policies", "rollout", "run", "suite"),
     ),
     "testing": (("testing",), ("episode", "perturb", "policies", "rollout", "suite")),
     "messages": (("messages",), ("episode", "run")),
     "train": (("train",), ("inference", "messages", "options", "policies", "rollout", "suite")),
-    "gate": (("gate",), ("episode", "options", "run", "suite")),
+    "gate": (("gate",), ("answers", "episode", "options", "run", "suite")),
     "replay": (("replay",), ("episode", "inference", "policies", "rollout", "run", "suite")),
     "report": (
         ("report",),
-        ("episode", "gate", "inference", "options", "perturb", "replay", "rollout", "run", "suite"),
+        ("answers", "episode", "gate", "inference", "options", "perturb", "replay", "rollout", "run", "suite"),
     ),
     "execution": (
         ("execution",),
@@ -49,10 +50,10 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("hunt",),
         ("episode", "execution", "messages", "options", "perturb", "run", "suite"),
     ),
-    "plugin": (("plugin", "session", "collection", "ending", "forgetting"), ("*",)),
+    "plugin": (("plugin", "session", "collection", "ending", "forgetting", "reference"), ("*",)),
     "cli": (("cli",), ("*",)),
-    "suites": (("suites",), ("episode", "isolate", "kit", "perturb", "policies", "sim", "suite")),
-    "suites' policies": (("suites.policy",), ("episode", "policies", "suites", "train")),
+    "suites": (("suites",), ("answers", "episode", "isolate", "kit", "perturb", "policies", "sim", "suite")),
+    "suites' policies": (("suites.policy",), ("answers", "episode", "kit", "policies", "suite", "suites", "train")),
 }
 
 

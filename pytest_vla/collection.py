@@ -292,21 +292,21 @@ def plan_of(items: Sequence[pytest.Item], left_out: KeySet, done: KeySet) -> Pla
     return Plan(part, part | left_out if len(left_out) else part, names)
 
 
-def thin_out(items: list[pytest.Item], reason: Callable[[Suite], str | None]) -> list[Unrun]:
-    """Of a suite that cannot run here one item stays, which is skipped and says why; what the others were to run."""
-    reasons: dict[str, str | None] = {}
+def thin_out(items: list[pytest.Item], reason: Callable[[EpisodeKey], str | None]) -> list[Unrun]:
+    """Of what cannot run here for one reason one item stays, which is skipped and says it; what others would run."""
     absent: dict[str, list[EpisodeKey]] = {}
     kept = []
     for item in items:
         key = episode_of(item)
-        if key is not None and key.suite not in reasons:
-            reasons[key.suite] = reason(get_suite(key.suite))
-        elif key is not None and (why := reasons[key.suite]) is not None:
-            absent.setdefault(why, []).append(key)
-            continue
+        why = reason(key) if key is not None else None
+        if key is not None and why is not None:
+            if why in absent:
+                absent[why].append(key)
+                continue
+            absent[why] = []
         kept.append(item)
     items[:] = kept
-    return [Unrun("unavailable", why, KeySet.of(keys)) for why, keys in absent.items()]
+    return [Unrun("unavailable", why, KeySet.of(keys)) for why, keys in absent.items() if keys]
 
 
 def functions_of(items: Sequence[pytest.Item]) -> dict[str, tuple[str, str]]:

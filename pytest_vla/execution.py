@@ -15,6 +15,7 @@ import pytest
 
 from pytest_vla.episode import EpisodeKey, Result, printable
 from pytest_vla.inference.session import local_source, remote_source
+from pytest_vla.lockstep import Together
 from pytest_vla.messages import NotRun, Rolled
 from pytest_vla.options import InferenceOptions, Settings
 from pytest_vla.policies import Policy, PolicyError, PolicySource, PolicySpec
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pytest_vla.hunt.items import HuntKey
 
 MAX_ENVS = 4
+LOOK_AHEAD = 2  # times the lanes of a suite: the next episodes for those that become free
 LONGEST_OBJECTION = 500
 RESULTS = pytest.StashKey[list[Result]]()
 WHY = pytest.StashKey[str]()
@@ -47,9 +49,10 @@ class Execution:
         self._served = served
         self._source: PolicySource | None = None
         self._limited_at: float | None = None
-        self._misses: dict[str, str | None] = {}
+        self._misses: dict[tuple[str, str], str | None] = {}
+        self._unanswerable: dict[tuple[str, str], str | None] = {}
         self._locations: dict[str, tuple[str, int | None, str]] = {}
-        self._played: dict[EpisodeKey, Any] = {}
+        self._together = Together()
         self._bound: tuple[Any, Any] | None = None
         self._places: dict[str, int] | None = None
         self._envs: OrderedDict[tuple[str, str], gymnasium.Env[Any, Any]] = OrderedDict()
@@ -84,24 +87,40 @@ class Execution:
         policy: Policy = self._bound[1]
         return policy
 
-    def skip_reason(self, suite: Suite) -> str | None:
-        """Why no episode of this suite is run, or None."""
+    def skip_reason(self, key: EpisodeKey | HuntKey) -> str | None:
+        """Why this episode, or hunt, is not run, or None."""
         if self.settings.inference.policy is None:
             return f"no policy: add --vla-policy={choices()}"
-        return self.misses(suite)
+        if isinstance(key, EpisodeKey):
+            return self.lacks(key)
+        return self.misses(suite_named(key.suite), key.task) or self._unanswered(key.suite, key.task)
 
-    def misses(self, suite: Suite) -> str | None:
-        """Why a policy that was named cannot be tested in this suite here, or None."""
+    def lacks(self, key: EpisodeKey) -> str | None:
+        """Why a policy that was named cannot be tested in this episode here, or None."""
         if self.settings.inference.policy is None:
             return None
-        if suite.name not in self._misses:
-            missing = suite.missing()
+        suite = suite_named(key.suite)
+        return self.misses(suite, key.task) or self._unanswered(key.suite, key.task) or suite.lacks(key)
+
+    def _unanswered(self, name: str, task: str) -> str | None:
+        if (name, task) not in self._unanswerable:
+            self._unanswerable[name, task] = self.source().spec.unanswered(suite_named(name), task)
+        return self._unanswerable[name, task]
+
+    def misses(self, suite: Suite, task: str) -> str | None:
+        """Why a policy that was named cannot be tested in this task here, or None."""
+        if self.settings.inference.policy is None:
+            return None
+        place = suite.name, task
+        if place not in self._misses:
+            missing = suite.missing_in(task)
             if missing is not None:
-                self._misses[suite.name] = f"suite '{suite.name}' needs {missing.module}: {missing.install}"
+                what = f"suite '{suite.name}'" if suite.missing() else f"a part of suite '{suite.name}'"
+                self._misses[place] = f"{what} needs {missing.module}: {missing.install}"
             else:
                 mismatch = misfit(self.source().spec, suite, self.settings.inference)
-                self._misses[suite.name] = f"suite '{suite.name}' does not fit: {mismatch}" if mismatch else None
-        return self._misses[suite.name]
+                self._misses[place] = f"suite '{suite.name}' does not fit: {mismatch}" if mismatch else None
+        return self._misses[place]
 
     def leaked(self, plan: Plan) -> list[str]:
         """Planned tasks that the policy was trained on although they count as unseen, as SUITE/TASK."""
@@ -154,7 +173,7 @@ class Execution:
         def on_result(result: Result) -> None:
             results.append(result if tape is None else tape.added_to(result))
 
-        around = Surroundings(self.settings.run.timeout, on_result, on_step, upcoming, self._played)
+        around = Surroundings(self.settings.run.timeout, on_result, on_step, upcoming, self._together)
         token = surroundings.set(around)
         self._limit_native_hangs(item.config)
         try:
@@ -174,7 +193,7 @@ class Execution:
             self._places = {each.nodeid: place for place, each in enumerate(items)}
         place = self._places[item.nodeid]
         function = item.nodeid.partition("[")[0]
-        following = items[place + 1 : place + batch]
+        following = items[place + 1 : place + LOOK_AHEAD * batch]
         return [each.callspec.params["episode"] for each in following if each.nodeid.partition("[")[0] == function]  # type: ignore[attr-defined]
 
     def _limit_native_hangs(self, config: pytest.Config) -> None:

@@ -196,6 +196,12 @@ class GateOptions:
         default=None,
         metadata=option("text", "RUN", "Judge it against this release as well: baselines drift (turns on --vla-gate)"),
     )
+    reference: str | None = field(
+        default=None,
+        metadata=option(
+            "text", "SPEC|RUN", "Compare what is known with this policy, run first, or with an earlier run's answers"
+        ),
+    )
     ledger: str | None = field(
         default=None,
         metadata=option("text", "FILE", "Keep the verdicts there: a second try must prove more (none: no ledger)"),

@@ -53,6 +53,7 @@ from pytest_vla.messages import (
 )
 from pytest_vla.policies import Policy
 from pytest_vla.policies.trust import trust
+from pytest_vla.reference import reference_run
 from pytest_vla.report.session import register_report
 from pytest_vla.run import KeySet, Unrun
 from pytest_vla.session import Session
@@ -137,6 +138,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             raise pytest.UsageError("--vla-suite names what to run; add --vla-policy=SPEC to say with which policy")
         return
     run = config.stash[SESSION] = Session.start(config, settings)
+    run.reference = reference_run(config, settings.gate.reference, run.folder)
     config.stash[EXECUTION].use(run.source)
     config.stash[HUNTS].attend(run.folder, run.before)
     gate = config.stash[GATE]
@@ -181,7 +183,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         check_unique(items)
         _arrange(config, items)
         if not config.option.collectonly:
-            config.stash[UNAVAILABLE] = thin_out(items, config.stash[EXECUTION].misses)
+            config.stash[UNAVAILABLE] = thin_out(items, config.stash[EXECUTION].lacks)
     except (pytest.UsageError, GateError) as error:
         if not is_worker(config):
             raise pytest.UsageError(str(error)) from None
@@ -253,7 +255,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             item.stash[WHY] = decided[0]
             pytest.skip(decided[1])
     if key is not None:
-        reason = item.config.stash[EXECUTION].skip_reason(suite_named(key.suite))
+        reason = item.config.stash[EXECUTION].skip_reason(key)
         if reason:
             pytest.skip(reason)
 

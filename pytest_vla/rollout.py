@@ -7,7 +7,7 @@ import math
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from pytest_vla.suite import Suite, Termination, get_suite
 if TYPE_CHECKING:
     import gymnasium
 
+    from pytest_vla.lockstep import Together
     from pytest_vla.perturb import Perturbation
     from pytest_vla.policies.base import Policy
 
@@ -44,8 +45,8 @@ class Surroundings:
     on_step: Callable[[Step], None] = lambda step: None
     upcoming: Sequence[EpisodeKey] = ()
     """Episodes that will be asked for next: a suite that plays many at once plays them along."""
-    played: dict[EpisodeKey, Any] = field(default_factory=dict)
-    """Those that were played along, until they are asked for."""
+    together: Together | None = None
+    """Where they are played along; None where every episode runs alone."""
 
 
 surroundings: ContextVar[Surroundings] = ContextVar("surroundings", default=Surroundings())  # noqa: B039
@@ -78,17 +79,18 @@ def rollout(
 
         episode = replace(episode, perturbation=str(Perturbation.parse(str(perturbation)).check(suite)))
     around = surroundings.get()
-    if suite.batch > 1 and (around.upcoming or around.played):
-        from pytest_vla.lockstep import played_along
-
-        together = played_along(suite, policy, env, episode, around, around.timeout if timeout is None else timeout)
-        if together is not None:
-            around.on_result(together)
-            return together
+    limit = around.timeout if timeout is None else timeout
+    if suite.batch > 1 and around.together is not None:
+        played = around.together.played(suite, policy, env, episode, around.upcoming, limit)
+        if played is not None:
+            for step in played.steps:
+                around.on_step(step)
+            around.on_result(played.result)
+            return played.result
     attempt = Attempt(suite, policy, env, episode)
     start = perf_counter()
     try:
-        with deadline(around.timeout if timeout is None else timeout) as alive:
+        with deadline(limit) as alive:
             outcome, reason, message = attempt.run(alive)
     except DeadlineExceeded as error:
         outcome, reason, message = "error", "timeout", f"{error} ({attempt.phase})"
@@ -107,6 +109,7 @@ class Attempt:
         self.phase = "reset"
         self.limit = suite.step_limit(episode.task)
         self.steps = 0
+        self.first_success: int | None = None
         self.progress: float | None = None
         self.instruction = ""
         self.scene: Mapping[str, str | float] = {}
@@ -114,6 +117,8 @@ class Attempt:
         self.states = hashlib.blake2b(digest_size=16)
         self.timings = {"reset": 0.0, "act": 0.0, "step": 0.0}
         self.state: Any = None
+        self.kept: Mapping[str, Any] = {}
+        self.space = ""
 
     def run(self, alive: Callable[[], None]) -> tuple[Outcome, str | None, str]:
         observation = self._guard("reset", "env_error", self._reset)
@@ -132,6 +137,8 @@ class Attempt:
     def verdict(self, terminated: bool, info: Mapping[str, Any]) -> tuple[Outcome, str | None, str] | None:
         """How the episode came out, by its last step; None where it goes on."""
         success, failure = bool(info.get("success", False)), info.get("failure")
+        if success and self.first_success is None:
+            self.first_success = self.steps
         if failure:
             return "unsolved", known_failure(failure), str(info.get("message", ""))
         ends = terminated or self.steps >= self.limit
@@ -142,6 +149,9 @@ class Attempt:
         return "unsolved", "terminated" if terminated else "step_limit", ""
 
     def result(self, outcome: Outcome, reason: str | None, message: str, seconds: float) -> Result:
+        undone = self.first_success if outcome == "unsolved" else None
+        if undone is not None and not message:
+            message = f"solved at step {undone}, but no longer at the end"
         return Result(
             episode=self.episode,
             outcome=outcome,
@@ -156,12 +166,14 @@ class Attempt:
             instruction=self.instruction,
             scene=self.scene,
             made_with=self.suite.provenance(),
+            extra=self.kept if undone is None else {**self.kept, "first_success": undone},
         )
 
     def _reset(self) -> Any:
         options = {"episode": self.episode}
         self.outer = self._perturbed()
         observation, _ = self.outer.reset(seed=self.episode.seed(), options=options)
+        self.space = self._described()
         self.begin(observation, self.suite.features(self.env), self.suite.digest(self.env))
         self.progress = measured(self.suite.progress(self.env))
         return observation
@@ -181,8 +193,16 @@ class Attempt:
 
         return perturbed(self.env, self.suite, self.episode)
 
+    def _described(self) -> str:
+        """The action space in words, for a policy that asks for it."""
+        if not getattr(getattr(self.policy, "spec", None), "space", False):
+            return ""
+        from pytest_vla.policies.spaces import described
+
+        return described(self.env.action_space)
+
     def _act(self, observation: Any, state: Any) -> Any:
-        actions = self.policy.act([observation], [state])
+        actions = self.policy.act([{**observation, "space": self.space} if self.space else observation], [state])
         try:
             count = len(actions)
         except TypeError:
@@ -193,18 +213,14 @@ class Attempt:
 
     def checked(self, action: Any) -> Any:
         """A policy's action as the environment takes it."""
-        from pytest_vla.policies.actions import check_action, has_parts
-
-        space = self.env.action_space
         rotation = getattr(getattr(self.policy, "spec", None), "rotation", None)
         given = action if rotation is None else self.suite.action(action, rotation)
-        if has_parts(space) and not isinstance(given, Mapping):
-            given = self.suite.unflatten_action(given, space)
-        return check_action(given, space)
+        return self.suite.accept(given, self.env.action_space)
 
     def _step(self, action: Any) -> tuple[Any, bool, dict[str, Any]]:
         observation, _, terminated, truncated, info = self.outer.step(action)
         self.steps += 1
+        self.kept = info.get("kept", self.kept)
         self.states.update(self.suite.digest(self.env).encode())
         self.progress = measured(self.suite.progress(self.env))
         return observation, bool(terminated or truncated), info

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_vla.answers.collected import read_answers, reference_line
 from pytest_vla.ending import CLEAN, Ending
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.execution import misfit
@@ -75,6 +76,8 @@ class Session:
         self.service: Service | None = None
         self.gate: GateSession | None = None
         self.usage_error: str | None = None
+        self.reference: Path | None = None
+        """The run whose answers this one's are compared with."""
         self.before: Run | None = None
         """The run that is resumed, as it was."""
         self.run: Run | None = None
@@ -326,6 +329,8 @@ class Session:
         if self.service is not None:
             self._inference = statistics(self.service, self._transport_s)
             self.writer.write(self._inference)
+        if self.reference is not None:
+            self._compare_with(self.reference)
         self.run = read_run(self.writer.path)
         nothing_left = self.before is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
         clean = (session.exitstatus in CLEAN or nothing_left) and not self.usage_error
@@ -345,6 +350,13 @@ class Session:
             hopeless=self.hopeless,
             verdict=None if judgement is None else judgement.exit_code,
         ).exit_status()
+
+    def _compare_with(self, reference: Path) -> None:
+        """Keep what the reference answered: whatever is said later of this run follows from its own file."""
+        run = read_run(reference)
+        answers = read_answers(run)
+        if answers is not None:
+            self.writer.write(reference_line(answers, run.policy.text))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         from pytest_vla.report.summary import write_summary

@@ -73,6 +73,15 @@ class Published:
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A benchmark's own score, where that is not its success rate: a multiple of the mean progress."""
+
+    name: str
+    most: float
+    """What it is when every episode is solved."""
+
+
 class Suite(ABC):
     """One benchmark: its tasks, partitions and protocol. Three methods are abstract, the others have a default.
 
@@ -94,6 +103,7 @@ class Suite(ABC):
     meanings: Mapping[str, str] = {}
     #: perturbation axes that this suite brings, in the groups there are
     own_axes: Sequence[Axis] = ()
+    score: Score | None = None  # what it is published by, where that is not the success rate
     #: a variant of another suite, or one that takes an environment of its own: run only when `--vla-suite` names it
     only_by_name: bool = False
     has_oracle: bool = False  # a suite that defines `oracle` has one, unless it says otherwise
@@ -115,7 +125,8 @@ class Suite(ABC):
 
         `reset` gets `seed=` and `options={"episode": EpisodeKey}` and applies the key's perturbation, if any.
         `step` says how it went in `info`: `success` (bool), and `failure` (a reason such as `constraint_violated` or
-        `invalid_action`) when the episode is lost, with an optional `message` for a person.
+        `invalid_action`) when the episode is lost, with an optional `message` for a person. What is in `kept`, plain
+        data by name, becomes part of the episode's line in the run file.
         """
 
     @abstractmethod
@@ -168,6 +179,21 @@ class Suite(ABC):
         finally:
             env.close()
 
+    def accept(self, given: Any, space: gymnasium.Space[Any]) -> Any:
+        """What `step` gets of a policy's action; PolicyError where it is malformed.
+
+        A suite that measures what is malformed, as one that asks questions does, takes it as it is.
+        """
+        from pytest_vla.policies.actions import check_action, has_parts
+
+        if has_parts(space) and not isinstance(given, Mapping):
+            given = self.unflatten_action(given, space)
+        return check_action(given, space)
+
+    def output(self, task: str) -> str:
+        """The type of answer that a task asks for, compared with those of a policy's spec; none for robots' actions."""
+        return ""
+
     def hold(self, env: gymnasium.Env[Any, Any], last: Any) -> Any:
         """What the robot does in a step that brings no new action; `last` is what it did before, None at the start."""
         return self.noop(env)
@@ -189,6 +215,10 @@ class Suite(ABC):
         As drawn: the same key has the same features whatever its perturbation, so that "fails where the object is on
         the left" can be told from "fails when the camera is turned".
         """
+        return {}
+
+    def groups(self) -> Mapping[str, Sequence[str]]:
+        """The tasks by what they ask of a policy, where the benchmark reports by that too; a task is in one group."""
         return {}
 
     def published(self) -> Published | None:
@@ -237,9 +267,17 @@ class Suite(ABC):
         folders = provided().data
         return folders.get(self.name) or folders.get("")
 
+    def lacks(self, episode: EpisodeKey) -> str | None:
+        """Why this very episode cannot run here, in a sentence that says what to do; None where it can."""
+        return None
+
     def missing(self) -> Requirement | None:
         """The first requirement that is not installed, found without importing it."""
         return next((r for r in self.requires if importlib.util.find_spec(r.module) is None), None)
+
+    def missing_in(self, task: str) -> Requirement | None:
+        """The same for one task, where tasks need more than the suite does."""
+        return self.missing()
 
 
 _registered: dict[str, Suite] = {}

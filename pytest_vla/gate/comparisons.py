@@ -91,7 +91,7 @@ def compare(
 
 def count_comparisons(cells: Iterable[Cell], rules: Rules, has_baseline: bool, has_anchor: bool = False) -> int:
     """How many comparisons `compare` makes of a run with these cells."""
-    return len(questions(cells, rules, references(has_baseline, has_anchor)))
+    return len(questions(cells, rules, references(has_baseline, has_anchor))) + len(rules.metrics)
 
 
 def references(has_baseline: bool, has_anchor: bool) -> list[str]:

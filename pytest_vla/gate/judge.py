@@ -13,6 +13,7 @@ from pytest_vla.gate.baseline import Reference, read_references
 from pytest_vla.gate.comparisons import Comparison, Scope, compare
 from pytest_vla.gate.evidence import EXIT_CODES, Evidence, GateError, Verdict, combine, holm
 from pytest_vla.gate.ledger import Case, Ledger, spent
+from pytest_vla.gate.metric_rules import metric_comparisons
 from pytest_vla.gate.planning import Alphas
 from pytest_vla.gate.questions import ANCHOR, BASELINE
 from pytest_vla.gate.rules import Rules, check_rules, read_rules
@@ -154,8 +155,9 @@ def judge(
     history: Sequence[str] = (),
     absent: tuple[tuple[Cell, ...], tuple[Cell, ...]] = ((), ()),
     attempt: int | None = None,
+    measured: Sequence[Comparison] = (),
 ) -> Judgement:
-    """Answer every comparison.
+    """Answer every comparison, those of `measured` numbers after those of episodes.
 
     Failing is claimed with Holm's correction over all comparisons, as one failure fails the gate. Passing needs none:
     the gate passes only where every comparison does, so a bad task must pass its own test at alpha. `history` says why
@@ -165,7 +167,7 @@ def judge(
     scope = scope or Scope()
     guarantee = _guarantee(scope, history, complete)
     scope = replace(scope, anytime=guarantee.anytime)
-    comparisons = compare(table, rules, scope, baseline, anchor)
+    comparisons = [*compare(table, rules, scope, baseline, anchor), *measured]
     total = max(scope.comparisons, len(comparisons))
     alpha = rules.alpha * guarantee.share
     to_pass = alpha if attempt is None else alpha * spent(attempt)
@@ -233,7 +235,7 @@ def judge_run(
                 )
             given[name] = named
     references = read_references(*given.values())
-    if not references and not rules.success:
+    if not references and not rules.success and not rules.metrics:
         raise GateError("nothing to judge by: add --baseline=RUN, or a threshold such as --success=SUITE/TASK=0.8")
     errors = options.get("max_errors", 0) if max_errors is None else max_errors
     verdicts = run.of_type("verdict")
@@ -266,6 +268,7 @@ def judge_by(
         history=history_of(run, references),
         absent=absent_cells(planned, tables[BASELINE], picked_tasks(run)) if BASELINE in tables else ((), ()),
         attempt=ledger.attempt(case) if ledger is not None else attempt,
+        measured=metric_comparisons(run, rules.metrics),
     )
     if ledger is not None and judgement.finished:
         ledger.record(case, str(judgement.verdict))

@@ -15,6 +15,7 @@ from pytest_vla.gate.comparisons import Scope, check_versions, versions_of
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.judge import Judgement, judge_by, scope_of
 from pytest_vla.gate.ledger import Case, open_ledger, spent
+from pytest_vla.gate.metric_rules import check_metric_rules
 from pytest_vla.gate.questions import questions, shard_by
 from pytest_vla.gate.rules import Rules, check_rules, read_rules
 from pytest_vla.gate.schedule import in_shard, interleaved, make_scope, read_shard
@@ -52,7 +53,9 @@ def rules_of(settings: Settings) -> Rules:
     read_shard(settings.run.shard)
     if settings.gate.max_episodes is not None and not settings.gate.early_stop:
         raise GateError("--vla-max-episodes shares out episodes between undecided comparisons: add --vla-early-stop")
-    return read_rules(settings.gate.gate_table)
+    rules = read_rules(settings.gate.gate_table)
+    check_metric_rules(rules.metrics)
+    return rules
 
 
 class StopFlags:
@@ -90,7 +93,7 @@ class GateSession:
         self.settings = settings
         self.rules = rules_of(settings)
         self.references = read_references(settings.gate.baseline, settings.gate.anchor)
-        if not self.references and not self.rules.success:
+        if not self.references and not self.rules.success and not self.rules.metrics:
             raise GateError(
                 "nothing to judge by: add --vla-baseline=RUN, or thresholds such as "
                 '[tool.pytest_vla.gate.success] "suite/task" = 0.8 in pyproject.toml'

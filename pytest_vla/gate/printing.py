@@ -10,6 +10,7 @@ from pathlib import Path
 from pytest_vla.gate.evidence import Verdict
 from pytest_vla.gate.judge import Judgement, Row
 from pytest_vla.gate.ledger import spent
+from pytest_vla.gate.metric_rules import MetricSample
 from pytest_vla.gate.questions import ANCHOR
 from pytest_vla.gate.rules import Group
 from pytest_vla.gate.samples import PairedSample, RateSample
@@ -180,6 +181,8 @@ def _header(judgement: Judgement) -> tuple[str, ...]:
 def _observed(row: Row) -> str:
     sample = row.comparison.sample
     effect = sample.effect()
+    if isinstance(sample, MetricSample):
+        return f"{effect:.4f}"
     if isinstance(sample, RateSample):
         return f"{100 * effect:.1f}%"
     flips = f" ({sample.gained} up, {sample.lost} down)" if isinstance(sample, PairedSample) else ""
@@ -189,6 +192,8 @@ def _observed(row: Row) -> str:
 def _range(row: Row) -> str:
     """The interval of what was measured; where there are errors also the effect with all of them against the policy."""
     sample, (low, high) = row.comparison.sample, row.interval
+    if isinstance(sample, MetricSample):
+        return f"[{low:.4f}, {high:.4f}]"
     sign = "" if isinstance(sample, RateSample) else "+"
     worst = f", worst {100 * sample.worst():{sign}.1f}" if sample.errors else ""
     return f"[{100 * low:.0f}, {100 * high:.0f}]{worst}"
@@ -198,6 +203,8 @@ def _asked(row: Row) -> str:
     bounds, sample = row.comparison.bounds, row.comparison.sample
     if row.comparison.guard:
         return "not proven worse"
+    if isinstance(sample, MetricSample):
+        return sample.rule.asked
     if isinstance(sample, RateSample):
         low, high = f"{100 * bounds.low:g}%", f"{100 * bounds.high:g}%"
         return f"at least {high}" if bounds.low == bounds.high else f"{high}, not {low}"

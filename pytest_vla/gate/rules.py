@@ -26,7 +26,7 @@ class Rules:
     the baseline still passes (or, with `superiority`, how much better a policy may be and still fail). `by` says what
     one comparison is about: a task in a partition, a partition, a suite, or `two-level`: a partition, and no single
     task of it proven worse. None leaves it to the partition: two-level against a baseline where it has many tasks, else
-    task.
+    task. `metrics` are rules about what is measured of answers, such as `format_invalid_rate < 0.01`.
     """
 
     success: tuple[tuple[str, Bounds], ...] = ()
@@ -34,6 +34,7 @@ class Rules:
     confidence: float = 0.95
     superiority: bool = False
     by: By | None = None
+    metrics: tuple[str, ...] = ()
 
     @property
     def alpha(self) -> float:
@@ -80,7 +81,8 @@ def read_rules(table: Mapping[str, Any]) -> Rules:
     by = table.get("by")
     if by is not None and by not in LEVELS:
         raise GateError(f"[{TABLE}] by must be one of {', '.join(LEVELS)}, got {by!r}")
-    return Rules(_read_success(table.get("success", {})), margin, confidence, superiority, by)
+    metrics = _read_metrics(table.get("metrics", []))
+    return Rules(_read_success(table.get("success", {})), margin, confidence, superiority, by, metrics)
 
 
 def check_rules(rules: Rules, cells: Iterable[tuple[str, str, str]]) -> None:
@@ -135,6 +137,12 @@ def _read_success(table: Any) -> tuple[tuple[str, Bounds], ...]:
             low = high = _share(value, where)
         rules.append((pattern, Bounds(low, high)))
     return tuple(rules)
+
+
+def _read_metrics(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(text, str) for text in value):
+        raise GateError(f'[{TABLE}] metrics must be a list such as ["format_invalid_rate < 0.01"], got {value!r}')
+    return tuple(value)
 
 
 def _share(value: Any, where: str) -> float:

@@ -12,6 +12,8 @@ FAILING_SHARE = (0.3, 0.5)
 WINDOW = 8
 """So many answers between two looks at that share."""
 QUIET = 0.15
+PATIENCE = 18
+"""Quiet windows after which a limit is lifted that a single point has set, by bad luck perhaps."""
 CANDIDATES = 20
 
 
@@ -23,6 +25,7 @@ class Draw:
         self.density = max(1.0, len(space.axes) / 3)
         self.cap = MAX_LEVEL * len(space.axes)
         """How much may be off in all."""
+        self._limits = self._quiet_windows = 0
         self._levels = [space.levels(axis) for axis in range(len(space.axes))]
         self.quiet = False
         """Whether hardly anything failed lately."""
@@ -43,14 +46,26 @@ class Draw:
     def _may_be(self, point: Point, causes: Sequence[Point]) -> bool:
         return severity(point) <= self.cap and not any(self.space.covers(point, cause) for cause in causes)
 
-    def learn(self, failed: bool, base: float) -> None:
-        """More axes while too little of what is drawn fails, fewer while too much does."""
+    def stay_below(self, too_much: int) -> None:
+        """What is off in all is too much."""
+        self.cap = max(min(self.cap, too_much), MAX_LEVEL)
+        self._limits += 1
+        self._quiet_windows = 0
+
+    def learn(self, failed: bool, base: float, chancy: bool) -> None:
+        """More axes while too little of what is drawn fails, fewer while too much does.
+
+        Where failing is `chancy`, a limit that one point has set does not last.
+        """
         self._window.append(failed)
         if len(self._window) < WINDOW:
             return
         share = (sum(self._window) / len(self._window) - base) / (1 - base)
         self._window.clear()
         self.quiet = share < QUIET
+        self._quiet_windows += self.quiet
+        if chancy and self._limits == 1 and self._quiet_windows >= PATIENCE:
+            self.cap = MAX_LEVEL * len(self.space.axes)
         if share < FAILING_SHARE[0]:
             self.density = min(self.density * 1.25, len(self.space.axes))
         elif share > FAILING_SHARE[1]:

@@ -20,7 +20,7 @@ from pytest_vla.hunt.history import History
 from pytest_vla.hunt.measure import Measurement
 from pytest_vla.hunt.outcome import Answer, Ask, Budget, Cause, Find, HuntError, Outcome, Probe
 from pytest_vla.hunt.shrink import RELIABLE, TRUSTED, Shrink, Where
-from pytest_vla.hunt.space import MAX_LEVEL, Point, Space, severity
+from pytest_vla.hunt.space import Point, Space, severity
 from pytest_vla.hunt.suspects import Rates
 from pytest_vla.run.hunts import Count
 from pytest_vla.run.intervals import binomial_tail
@@ -162,7 +162,8 @@ class Hunt:
         elif solved is not None:
             self.history.add(probe.point, probe.seed, solved, drawn=drawn)
             if drawn:
-                self._draw.learn(not solved, self._luck)
+                chancy = any(map(self.history.solving_scenes, self._causes))
+                self._draw.learn(not solved, self._luck, chancy)
                 self._draws += 1
                 self._until_control -= 1
                 self._until_proposal -= 1
@@ -359,7 +360,7 @@ class Hunt:
             failed, solved = len(self.history.failing_scenes(point)), len(self.history.solving_scenes(point))
         self.outcome.overloads += 1
         self.outcome.too_much = min(self.outcome.too_much, severity(point))
-        self._draw.cap = max(min(self._draw.cap, severity(point) - OVERLOAD_STEP), MAX_LEVEL)
+        self._draw.stay_below(severity(point) - OVERLOAD_STEP)
         return True
 
     # --- what was found, measured -------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_vla.episode import printable
+
 ALIGN = 64  # bytes: every array starts on a cache line
 MAX_DEPTH = 32
 NUMBER_KINDS = "biufc"
@@ -137,7 +139,7 @@ def _flatten(tree: Any, arrays: list[Array], name: str, depth: int) -> Skeleton:
         arrays.append(tree)
         return (ARRAY, tree.dtype.str, tree.shape)
     if isinstance(tree, str):
-        return (TEXT, str(tree))
+        return (TEXT, printable(str(tree)))  # a model may say half a surrogate pair, which no channel takes
     if depth > MAX_DEPTH:
         raise TreeError(f"{name} is nested more than {MAX_DEPTH} levels deep")
     if isinstance(tree, Mapping):
@@ -155,7 +157,7 @@ def _flatten_object(tree: Any, arrays: list[Array], name: str, depth: int) -> Sk
             try:
                 arrays.append(np.array(tree, dtype))
             except OverflowError:
-                raise TreeError(f"{name} is {tree}, which does not fit into 64 bits") from None
+                raise TreeError(f"{name} is a whole number that does not fit into 64 bits") from None
             return (kind,)
     if hasattr(tree, "to_tree"):
         return _flatten(tree.to_tree(), arrays, name, depth + 1)

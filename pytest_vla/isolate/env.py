@@ -39,6 +39,8 @@ class IsolatedEnv(gymnasium.Env[Any, Any]):
         self._child: Child | None = None
         self._task: str | None = None
         self._last: Mapping[str, Any] = {}
+        self.serial = 0
+        """Another one whenever there is another world: whatever was in its lanes is gone then."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         key: EpisodeKey = (options or {})["episode"]
@@ -54,6 +56,7 @@ class IsolatedEnv(gymnasium.Env[Any, Any]):
             self._child, self._task = Child(self._launch()), None
         if self._task != task:
             self._task = None
+            self.serial += 1
             self._ask("open", task, dict(self._options(task)))
             self._task = task
 
@@ -62,19 +65,19 @@ class IsolatedEnv(gymnasium.Env[Any, Any]):
         info = self._last["info"]
         return self._observation(), float(info.get("success", False)), self._last["terminated"], False, info
 
-    def reset_batch(self, keys: Sequence[EpisodeKey]) -> list[Lane]:
-        """Begin several episodes of one task."""
-        self._open(keys[0].task)
-        return self._lanes(
-            "reset_batch", [world_seed(key) for key in keys], [dict(self._describe(key)) for key in keys]
-        )
+    def reset_batch(self, keys: Sequence[EpisodeKey | None]) -> list[Lane | None]:
+        """Begin episodes of one task, a lane each; a lane without a key goes on with what it has."""
+        self._open(next(key.task for key in keys if key is not None))
+        seeds = [None if key is None else world_seed(key) for key in keys]
+        return self._lanes("reset_batch", seeds, [None if key is None else dict(self._describe(key)) for key in keys])
 
-    def step_batch(self, actions: Sequence[Any]) -> list[Lane]:
-        """A step of each; None where an episode has ended."""
+    def step_batch(self, actions: Sequence[Any]) -> list[Lane | None]:
+        """A step of every lane; None where none is to be made."""
         return self._lanes("step_batch", list(actions))
 
-    def _lanes(self, name: str, *arguments: Any) -> list[Lane]:
-        return [Lane(**lane) for lane in self._ask("call", name, list(arguments))["value"]]
+    def _lanes(self, name: str, *arguments: Any) -> list[Lane | None]:
+        answers = self._ask("call", name, list(arguments))["value"]
+        return [None if lane is None else Lane(**lane) for lane in answers]
 
     def call(self, name: str, *arguments: Any) -> Any:
         """What a method of the world returns."""

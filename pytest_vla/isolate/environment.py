@@ -1,7 +1,7 @@
-"""An environment: packages under a name, in a folder of their own, for suites that cannot share ours.
+"""An environment: packages under a name, in a folder of their own, for suites and policies that cannot share ours.
 
 It is declared by a folder with `environment.toml` (and `requirements.lock`, the exact versions): that of a shipped
-suite, or that of a package which offers it through the entry point group `pytest_vla.environments`.
+suite, that of a package which offers it through the entry point group `pytest_vla.environments`, or a user's own.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pytest_vla.suite import SuiteError
 ENTRY_POINT_GROUP = "pytest_vla.environments"
 FOLDER_VARIABLE = "PYTEST_VLA_ENVS"
 DECLARATION, LOCK, RECEIPT = "environment.toml", "requirements.lock", "installed.json"
+KEPT = "declared"  # in an environment's folder: what it was made from, where that was a folder and no package
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,39}")
 _REQUIREMENT = re.compile(
@@ -33,6 +34,7 @@ _REQUIREMENT = re.compile(
     r"(;[A-Za-z0-9 _.'\"<>=!()-]+)?"  # where it applies
 )
 _PYTHON = re.compile(r"3\.\d{1,2}")
+_SCRIPT = re.compile(r"[a-z_]+\.py")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -51,6 +53,10 @@ class Environment:
     lock: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
     """Packages that are installed without what they ask for: `requirements` has what they need."""
+    combined: tuple[str, ...] = ()
+    """Packages that are needed besides when something else is installed into these (`--with`)."""
+    prepare: tuple[Path, ...] = ()
+    """Scripts that run first in every child process, such as one that tells a package where its data is."""
     imports: tuple[str, ...] = ()
     """Modules that must be importable when it is installed."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -165,21 +171,33 @@ def environment(name: str) -> Environment:
             locked.setdefault(_project(line), line)
     return Environment(
         name=name,
-        requirements=tuple(dict.fromkeys(line for part in parts for line in part.requirements)),
+        requirements=tuple(dict.fromkeys(line for part in parts for line in (*part.requirements, *part.combined))),
         python=pythons,
         lock=tuple(locked.values()),
         alone=tuple(dict.fromkeys(line for part in parts for line in part.alone)),
+        prepare=tuple(path for part in parts for path in part.prepare),
         imports=tuple(module for part in parts for module in part.imports),
         variables={key: value for part in parts for key, value in part.variables.items()},
         renders=next((part.renders for part in parts if part.renders), ""),
     )
 
 
+def declared_in(folder: Path) -> Environment:
+    """The environment that a folder of the user's own declares, under the folder's name."""
+    name = folder.resolve().name
+    if name in declarations():
+        raise IsolateError(f"'{folder}': there is an environment '{name}' already; give the folder another name")
+    return read_declaration(name, folder)
+
+
 def _declared(name: str) -> Environment:
     folders = declarations()
-    if name not in folders:
-        raise IsolateError(unknown("environment", name, sorted(folders)))
-    return read_declaration(name, folders[name])
+    if name in folders:
+        return read_declaration(name, folders[name])
+    kept = place_of(name) / KEPT
+    if (kept / DECLARATION).is_file():
+        return read_declaration(name, kept)
+    raise IsolateError(unknown("environment", name, sorted(folders)))
 
 
 def read_declaration(name: str, folder: Path) -> Environment:
@@ -189,7 +207,7 @@ def read_declaration(name: str, folder: Path) -> Environment:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise IsolateError(f"{path}: {error}") from None
-    left = set(data) - {"python", "requirements", "alone", "imports", "variables", "renders"}
+    left = set(data) - {"python", "requirements", "alone", "combined", "prepare", "imports", "variables", "renders"}
     if left:
         raise IsolateError(f"{path}: nothing is known of {', '.join(sorted(left))}")
     lock = folder / LOCK
@@ -200,6 +218,12 @@ def read_declaration(name: str, folder: Path) -> Environment:
         python=tuple(_checked(_PYTHON, text, "a version of Python", path) for text in _texts(data, "python", path)),
         lock=tuple(_requirement(line, lock) for line in lines if line.strip() and not line.lstrip().startswith("#")),
         alone=tuple(_requirement(line, path) for line in _texts(data, "alone", path)) if "alone" in data else (),
+        combined=tuple(_requirement(line, path) for line in _texts(data, "combined", path))
+        if "combined" in data
+        else (),
+        prepare=(folder / _checked(_SCRIPT, str(data["prepare"]), "a Python file beside it", path),)
+        if "prepare" in data
+        else (),
         imports=tuple(_texts(data, "imports", path)) if "imports" in data else (),
         variables=dict(_variables(data.get("variables", {}), path)),
         renders=str(data.get("renders", "")),

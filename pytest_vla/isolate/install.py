@@ -15,6 +15,9 @@ from pathlib import Path
 from time import monotonic
 
 from pytest_vla.isolate.environment import (
+    DECLARATION,
+    KEPT,
+    LOCK,
     RECEIPT,
     Environment,
     IsolateError,
@@ -61,6 +64,15 @@ def install(environment: Environment, *, offline: Path | None = None, say: Say =
         _write(folder / RECEIPT, receipt)
     say(f"{environment.name}: {size_text(receipt.bytes)} in {folder}, after {receipt.seconds:.0f} s")
     return receipt
+
+
+def keep_declaration(environment: Environment, folder: Path) -> None:
+    """What a user's own folder declares stays with what was installed, which is known by its name from now on."""
+    kept = environment.folder / KEPT
+    kept.mkdir(exist_ok=True)
+    for name in (DECLARATION, LOCK):
+        if (folder / name).is_file():
+            shutil.copyfile(folder / name, kept / name)
 
 
 def remove(environment_folder: Path) -> None:

@@ -7,17 +7,21 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pytest_vla.episode import EpisodeError
-from pytest_vla.inference.memory import Arena
 from pytest_vla.isolate import protocol
+from pytest_vla.isolate.environment import Environment, python_of
+from pytest_vla.isolate.install import clean_variables
+from pytest_vla.isolate.rendering import VARIABLE, renderer_of
+from pytest_vla.suite import provided
 
 GB = 1 << 30
+DATA_VARIABLE = "PYTEST_VLA_DATA_"  # and the name of an environment: the folder that --vla-data gives it
 LAST_WORDS = 4000  # characters of what a child printed
 CLOSE_S = 5.0  # how long a world may take to close
 
@@ -32,6 +36,20 @@ class Launch:
     """All of its environment variables."""
     memory_gb: float = 0.0
     """At how much memory it is stopped; 0: when the machine has none left."""
+    prepare: Sequence[Path] = ()
+    """Scripts that run before the world is imported."""
+
+
+def launch_in(environment: Environment, world: Path, memory_gb: float = 0.0) -> Launch:
+    """How to start a child in an environment that is installed."""
+    variables = dict(environment.variables)
+    if environment.renders:
+        variables[VARIABLE] = renderer_of(environment)
+    for part in environment.name.split("+"):
+        if part in provided().data:
+            variables[f"{DATA_VARIABLE}{part.upper()}"] = str(provided().data[part])
+    python = python_of(environment.folder)
+    return Launch(python, world, clean_variables(variables), memory_gb, environment.prepare)
 
 
 class Child:
@@ -47,6 +65,7 @@ class Child:
                     str(theirs.fileno()),
                     str(launch.world),
                     str(int(launch.memory_gb * GB)),
+                    *map(str, launch.prepare),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -55,7 +74,7 @@ class Child:
                 env=dict(launch.variables) if launch.variables else None,
                 start_new_session=True,  # Ctrl-C is for us; and what it starts itself goes with it
             )
-        self._channel = protocol.Channel(ours, attach=lambda fd: Arena.attach(fd).buffer)
+        self._channel = protocol.Channel(ours, attach=protocol.attached, shares=True)
         self._words = _LastWords(self._process)
         self._waiting = False
 
@@ -73,7 +92,7 @@ class Child:
             raise EpisodeError("env_error", self._epitaph(name)) from None
         self._waiting = False
         if "error" in answer:
-            raise EpisodeError("env_error", f"in the suite's own process, {name}():\n{answer['error']}")
+            raise EpisodeError("env_error", f"in its own process, {name}():\n{answer['error']}")
         return answer
 
     @property
@@ -96,7 +115,7 @@ class Child:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._channel.sock.close()
+        self._channel.close()
         self._words.close()
 
     def _epitaph(self, name: str) -> str:
@@ -105,7 +124,7 @@ class Child:
         how = f"by signal {-code} ({_signal_name(-code)})" if code < 0 else f"with exit code {code}"
         words = self._words.text()
         said = f"; its last words:\n{words}" if words else ""
-        return f"the suite's own process ended {how} during {name}(){said}"
+        return f"its own process ended {how} during {name}(){said}"
 
 
 class _LastWords:

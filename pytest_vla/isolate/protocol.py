@@ -3,9 +3,9 @@
 A child is the interpreter of some environment with this file as its script: Python 3.8 or later, with nothing of ours
 on its path. So this module imports the standard library only. numpy is used where a world brings it.
 
-A message is a header, a JSON text and the bytes of the arrays in it. What a child sends of any size is put into memory
-that both share: it sends the descriptor once, and from then on an observation costs one copy on each side. Standard
-output is not part of it: a world may print what it likes.
+A message is a header, a JSON text and the bytes of the arrays in it. What is of any size is put into memory that both
+share: its descriptor is sent once, and from then on an observation costs one copy on each side. Standard output is not
+part of it: a world may print what it likes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import importlib.util
 import json
 import mmap
 import os
+import runpy
 import signal
 import socket
 import struct
@@ -130,6 +131,12 @@ class Channel:
         memory = self._exactly(inline) if inline else (self._theirs if shared else b"")
         return restore(json.loads(text), memory)
 
+    def close(self) -> None:
+        self.sock.close()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
     def _header(self) -> tuple[bytes, int | None]:
         room = socket.CMSG_SPACE(struct.calcsize("i"))
         data, rights, _, _ = self.sock.recvmsg(_HEADER.size, room)
@@ -174,6 +181,14 @@ class Channel:
         self._is_new = True
 
 
+def attached(descriptor: int) -> mmap.mmap:
+    """The memory behind a descriptor that came."""
+    try:
+        return mmap.mmap(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+
+
 def _unlinked() -> int:
     import tempfile
 
@@ -187,8 +202,9 @@ def _unlinked() -> int:
 class Host:
     """Holds one world at a time, and does what it is asked."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, prepare: list[str]) -> None:
+        """`path` is that of the world, before which the scripts in `prepare` run."""
+        self.path, self.prepare = path, prepare
         self.module: Any = None
         self.world: Any = None
         self.moment = 0
@@ -198,6 +214,8 @@ class Host:
         """A world of that task, in place of the one before."""
         self.close()
         if self.module is None:
+            for script in self.prepare:
+                runpy.run_path(script, run_name="__prepare__")
             spec: Any = importlib.util.spec_from_file_location("world", self.path)
             self.module = importlib.util.module_from_spec(spec)
             sys.modules["world"] = self.module
@@ -287,12 +305,12 @@ def _limit_memory(limit: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    descriptor, path, limit = int(arguments[0]), arguments[1], int(arguments[2])
+    descriptor, path, limit, first = int(arguments[0]), arguments[1], int(arguments[2]), arguments[3:]
     own = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != own]
     _die_with_parent()
     _limit_memory(limit)
-    serve(Channel(socket.socket(fileno=descriptor), shares=True), Host(path))
+    serve(Channel(socket.socket(fileno=descriptor), attached, shares=True), Host(path, first))
 
 
 if __name__ == "__main__":

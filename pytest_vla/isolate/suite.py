@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_vla.isolate.environment import Environment, environment, installed, python_of
+from pytest_vla.isolate.environment import Environment, environment, installed
 from pytest_vla.suite import Requirement, Suite, SuiteError, provided
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class IsolatedSuite(Suite):
 
     only_by_name = True
     environment: str
-    """Its name; an empty one is this very interpreter, in a process of its own all the same."""
+    """Its name; an empty one is this very interpreter, in a process of its own all the same. See `environment_of`."""
     has_oracle: bool = False
     data: Sequence[str] = ()
     """Files or folders that must be in the folder given by --vla-data."""
@@ -60,40 +60,37 @@ class IsolatedSuite(Suite):
         module = sys.modules[type(self).__module__]
         return Path(str(module.__file__)).parent / "world.py"
 
+    def environment_of(self, task: str) -> str:
+        """The environment that a task runs in, where not all of them run in the same."""
+        return self.environment
+
     @cached_property
     def declared(self) -> Environment | None:
         """What is declared of its environment; None where it has none of its own."""
-        return environment(self.environment) if self.environment else None
+        return declared_environment(self.environment)
 
     def env_group(self, task: str) -> str:
-        """One child process a worker: the world in it is replaced when the task changes."""
-        return self.name
+        """One child process a worker and environment: the world in it is replaced when the task changes."""
+        name = self.environment_of(task)
+        return self.name if name == self.environment else f"{self.name} in {name}"
 
     def make_env(self, task: str) -> gymnasium.Env[Any, Any]:
         from pytest_vla.isolate.env import IsolatedEnv
 
-        return IsolatedEnv(self.launch, self.options, self.action_space(task), describe=self.describe)
+        launch = partial(self.launch, task)
+        return IsolatedEnv(launch, self.options, self.action_space(task), describe=self.describe)
 
-    def launch(self) -> Launch:
-        """How the child is started."""
-        from pytest_vla.isolate.install import clean_variables
-        from pytest_vla.isolate.process import Launch
-        from pytest_vla.isolate.rendering import VARIABLE, renderer_of
+    def launch(self, task: str = "") -> Launch:
+        """How the child is started that plays a task."""
+        from pytest_vla.isolate.process import Launch, launch_in
 
         memory = provided().memory_gb
-        if self.declared is None:
+        declared = declared_environment(self.environment_of(task) if task else self.environment)
+        if declared is None:
             return Launch(Path(sys.executable), self.world, memory_gb=memory)
-        if installed(self.declared.name) is None:
-            raise SuiteError(f"suite '{self.name}' needs its environment: {self.declared.command}")
-        variables = dict(self.declared.variables)
-        if self.declared.renders:
-            variables[VARIABLE] = renderer_of(self.declared)
-        return Launch(
-            python=python_of(self.declared.folder),
-            world=self.world,
-            variables=clean_variables(variables),
-            memory_gb=memory,
-        )
+        if installed(declared.name) is None:
+            raise SuiteError(f"suite '{self.name}' needs its environment: {declared.command}")
+        return launch_in(declared, self.world, memory)
 
     def oracle(self, env: gymnasium.Env[Any, Any]) -> Policy:
         from pytest_vla.isolate.env import WorldOracle, isolated
@@ -123,31 +120,42 @@ class IsolatedSuite(Suite):
     def _made_with(self) -> Mapping[str, str]:
         from pytest_vla.isolate.rendering import renderer_of
 
-        if self.declared is None:
+        names = dict.fromkeys([self.environment, *map(self.environment_of, self.tasks())])
+        there = [(declared, installed(declared.name)) for name in names if (declared := declared_environment(name))]
+        if not there:
             return {}
-        receipt = installed(self.declared.name)
-        made = {"environment": f"{self.declared.name}-{receipt.digest}" if receipt else ""}
-        return {**made, "renderer": f"mujoco-{renderer_of(self.declared)}"} if self.declared.renders else made
+        made = {"environment": ",".join(f"{each.name}-{receipt.digest}" for each, receipt in there if receipt)}
+        drawing = next((each for each, receipt in there if receipt and each.renders), None)
+        return made if drawing is None else {**made, "renderer": f"mujoco-{renderer_of(drawing)}"}
 
     def missing(self) -> Requirement | None:
         """The environment, what it draws with, or its data: the first that is not there."""
-        return super().missing() or self._missing_environment() or self._missing_data()
+        return super().missing() or self._missing_environment(self.environment) or self._missing_data()
 
-    def _missing_environment(self) -> Requirement | None:
-        if self.declared is None or self.__dict__.get("_is_installed"):
+    def missing_in(self, task: str) -> Requirement | None:
+        return self.missing() or self._missing_environment(self.environment_of(task))
+
+    def _missing_environment(self, name: str) -> Requirement | None:
+        declared = declared_environment(name)
+        if declared is None or name in self._there:
             return None
-        receipt = installed(self.declared.name)
+        receipt = installed(declared.name)
         if receipt is None:
-            return Requirement(f"the environment '{self.declared.name}'", self.declared.command)
-        if receipt.fingerprint != self.declared.fingerprint:
-            return Requirement(f"the environment '{self.declared.name}' as it is declared now", self.declared.command)
-        if self.declared.renders:
+            return Requirement(f"the environment '{declared.name}'", declared.command)
+        if receipt.fingerprint != declared.fingerprint:
+            return Requirement(f"the environment '{declared.name}' as it is declared now", declared.command)
+        if declared.renders:
             from pytest_vla.isolate.rendering import INSTALL, renderer_of
 
-            if not renderer_of(self.declared):
+            if not renderer_of(declared):
                 return Requirement("EGL or OSMesa to draw with", INSTALL)
-        self.__dict__["_is_installed"] = True
+        self._there.add(name)
         return None
+
+    @cached_property
+    def _there(self) -> set[str]:
+        """Environments that were found to be in order."""
+        return set()
 
     def _missing_data(self) -> Requirement | None:
         if not self.data:
@@ -157,3 +165,8 @@ class IsolatedSuite(Suite):
             return Requirement("its data", f"{self.fetch}, then add --vla-data={self.name}=DIR")
         absent = next((name for name in self.data if not (folder / name).exists()), None)
         return None if absent is None else Requirement(f"'{folder / absent}'", self.fetch)
+
+
+def declared_environment(name: str) -> Environment | None:
+    """What is declared under that name; nothing is under an empty one."""
+    return environment(name) if name else None

@@ -32,6 +32,8 @@ class PolicySpec:
     prompt: bool = False  # whether the multimodal prompt is needed: drawing and sending it costs
     rotation: str | None = None  # how its actions have rotations, where a suite takes several ways; None: its own
     scan: tuple[str, ...] = ()  # cameras whose depth, masks and matrices are needed: measuring them costs
+    outputs: tuple[str, ...] = ()  # the types of answers it can give, where a suite asks questions; empty: any
+    space: bool = False  # whether each observation is to say, as `space`, what an action is, in words
     image_sizes: Mapping[str, tuple[int, int]] = field(
         default_factory=dict
     )  # height and width by camera, where it matters
@@ -47,7 +49,7 @@ class PolicySpec:
     def from_dict(cls, data: Mapping[str, Any]) -> PolicySpec:
         """The spec in a file; what only a later version knows is left out."""
         known: dict[str, Any] = {item.name: data[item.name] for item in fields(cls) if item.name in data}
-        for name in ("suites", "cameras", "state_keys", "scan", "trained_on"):
+        for name in ("suites", "cameras", "state_keys", "scan", "outputs", "trained_on"):
             known[name] = tuple(known.get(name, ()))
         sizes = known.get("image_sizes") or {}
         known["image_sizes"] = {camera: (int(height), int(width)) for camera, (height, width) in sizes.items()}
@@ -73,6 +75,13 @@ class PolicySpec:
             if tuple(there) != tuple(size):
                 return f"the policy takes {pixels(size)} of camera '{camera}'; '{suite.name}' gives {pixels(there)}"
         return None
+
+    def unanswered(self, suite: Suite, task: str) -> str | None:
+        """Why this policy cannot answer what a task asks, or None when it can."""
+        output = suite.output(task)
+        if not output or not self.outputs or output in self.outputs:
+            return None
+        return f"the policy gives {', '.join(self.outputs)}; '{suite.name}/{task}' asks for {output}"
 
     def leaked(self, suite: Suite) -> list[str]:
         """Tasks that this policy was trained on although they count as unseen in `suite`."""

@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 
 
 class RandomPolicy(Policy):
-    """Samples the action space, seeded by the episode: the score of knowing nothing."""
+    """Samples the action space, seeded by the episode: the score of knowing nothing.
 
-    def __init__(
-        self, space: gymnasium.Space[Any], sample: Callable[[gymnasium.Space[Any]], Any] | None = None
-    ) -> None:
+    Where the space differs from episode to episode, a function tells that of the one that begins.
+    """
+
+    def __init__(self, space: Space | Callable[[], Space], sample: Callable[[Space], Any] | None = None) -> None:
         self.space = space
         self.sample = sample or (lambda space: space.sample())
 
     def reset(self, episode: EpisodeKey) -> gymnasium.Space[Any]:
         from copy import deepcopy
 
-        space = deepcopy(self.space)
+        space = deepcopy(self.space() if callable(self.space) else self.space)
         space.seed(episode.seed("policy") % 2**63)
         return space
 
@@ -51,7 +52,7 @@ def oracle(suite: Suite, env: gymnasium.Env[Any, Any]) -> Policy:
 
 
 def random(suite: Suite, env: gymnasium.Env[Any, Any]) -> Policy:
-    return RandomPolicy(env.action_space, suite.random_action)
+    return RandomPolicy(lambda: env.action_space, suite.random_action)
 
 
 def noop(suite: Suite, env: gymnasium.Env[Any, Any]) -> Policy:

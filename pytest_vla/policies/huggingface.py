@@ -1,4 +1,4 @@
-"""Hugging Face VLA folders in the style of OpenVLA: an image and a sentence in, one action out."""
+"""Hugging Face folders: in the style of OpenVLA an image and a sentence in, one action out; others answer in words."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
 from pytest_vla.policies.lerobot import read_config
 from pytest_vla.policies.trust import ask_for
+from pytest_vla.policies.vision_language import VisionLanguagePolicy, vision_language
 
 TRUST = "PYTEST_VLA_TRUST_REMOTE_CODE"
 UNNORM_KEY = "PYTEST_VLA_UNNORM_KEY"
@@ -24,7 +25,7 @@ class HuggingFacePolicy(Policy):
 
     def __init__(self, model: Any, processor: Any, unnorm_key: str | None) -> None:
         self.model, self.processor, self.unnorm_key = model, processor, unnorm_key
-        self.spec = PolicySpec()
+        self.spec = PolicySpec(outputs=("continuous_action",))
 
     def to(self, device: str) -> HuggingFacePolicy:
         self.model.to(device)
@@ -45,7 +46,7 @@ class HuggingFacePolicy(Policy):
         return np.asarray(self.model.predict_action(**inputs, unnorm_key=self.unnorm_key, do_sample=False))
 
 
-def load_folder(folder: Path) -> HuggingFacePolicy:
+def load_folder(folder: Path) -> HuggingFacePolicy | VisionLanguagePolicy:
     """The model in a folder. Such folders bring Python code of their own, which runs only when told so."""
     config = read_config(folder)
     own_code = bool(config.get("auto_map"))
@@ -61,9 +62,9 @@ def load_folder(folder: Path) -> HuggingFacePolicy:
         model = _load_model(config.get("auto_map") or {}, folder)
     except Exception as error:
         raise PolicyError(f"transformers cannot load '{folder}': {type(error).__name__}: {error}") from error
-    if not callable(getattr(model, "predict_action", None)):
-        raise PolicyError(f"the model in '{folder}' has no predict_action(); wrap it in a MODULE:FACTORY instead")
     model.eval()
+    if not callable(getattr(model, "predict_action", None)):
+        return vision_language(model, processor, folder)
     return HuggingFacePolicy(model, processor, os.environ.get(UNNORM_KEY))
 
 
@@ -76,5 +77,6 @@ def _load_model(own_classes: dict[str, str], folder: Path) -> Any:
         if name in own_classes:
             own = get_class_from_dynamic_module(own_classes[name], folder)
             return own.from_pretrained(folder, torch_dtype="auto")
-    auto = next(auto for name in AUTO_CLASSES if (auto := getattr(transformers, name, None)) is not None)
+    found = (getattr(transformers, name, None) for name in reversed(AUTO_CLASSES))
+    auto = next(auto for auto in found if auto is not None)
     return auto.from_pretrained(folder, trust_remote_code=bool(own_classes), torch_dtype="auto")

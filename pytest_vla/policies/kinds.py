@@ -67,7 +67,7 @@ def _is_lerobot_folder(text: str) -> bool:
 
 
 def _is_factory(text: str) -> bool:
-    return ":" in text and "/" not in text
+    return text.count(":") == 1 and "/" not in text
 
 
 KINDS = (
@@ -102,7 +102,7 @@ KINDS = (
     ),
     Kind(
         "http://HOST/v1?model=NAME",
-        "an OpenAI-compatible chat endpoint that reads the state as text (`https://` too)",
+        "an OpenAI-compatible chat endpoint: words, pictures of questions, function calls (`https://` too)",
         _starts("http://", "https://"),
         loading.load_chat,
         place="elsewhere",
@@ -130,7 +130,7 @@ KINDS = (
     ),
     Kind(
         "FOLDER",
-        "a Hugging Face model in OpenVLA's style (`config.json`)",
+        "a Hugging Face model that acts, as OpenVLA, or answers in words, as PaliGemma and Qwen-VL (`config.json`)",
         _is_model_folder,
         loading.load_huggingface_folder,
         install="pytest-vla[huggingface]",

@@ -65,10 +65,11 @@ def load_chat(text: str) -> SharedSource:
     """All that is known of a chat model is its name."""
     from pytest_vla.policies.chat import SYSTEM, ChatPolicy, Endpoint
 
-    endpoint, _ = Endpoint.at(text)
+    endpoint, query = Endpoint.at(text)
     _check_address(endpoint.url)
-    digest = f"chat:{endpoint.url}:{endpoint.model}:{text_digest(SYSTEM)[:16]}"
-    return _shared(text, digest, ChatPolicy(endpoint), verified=False)
+    images = {"yes": True, "no": False}.get(query.get("images", ""))
+    digest = f"chat:{endpoint.url}:{endpoint.model}:{text_digest(SYSTEM, str(images))[:16]}"
+    return _shared(text, digest, ChatPolicy(endpoint, images), verified=False)
 
 
 def _check_address(url: str) -> None:

@@ -12,8 +12,10 @@ from typing import Any
 
 from pytest_vla.episode import Cell
 from pytest_vla.report.errors import ReportError
+from pytest_vla.report.groups import grouped
 from pytest_vla.report.order import in_suite_order, ordered
-from pytest_vla.report.summary import MARK, TABLE_HEADER, incomparable_lines, partition_rows, summary_rows
+from pytest_vla.report.score import scores
+from pytest_vla.report.summary import MARK, TABLE_HEADER, group_rows, incomparable_lines, partition_rows, summary_rows
 from pytest_vla.run import Record, Run, Tally, sum_by
 from pytest_vla.run.harmless import cell
 from pytest_vla.run.tally import once
@@ -109,6 +111,10 @@ def rates(run: Run) -> dict[str, Any]:
         "objections": run.objections,
         "cells": [{**cell._asdict(), **_rate(tally)} for cell, tally in tallies.items()],
         "partitions": [{**cell._asdict(), **_rate(tally)} for cell, tally in partitions.items()],
+        "groups": [
+            {"suite": cell.suite, "group": cell.task, "partition": cell.partition, **_rate(tally)}
+            for cell, tally in grouped(tallies).items()
+        ],
         "all": _rate(run.once.tally()),
         "scenes": _scene_rates(run),
     }
@@ -141,10 +147,10 @@ def markdown(run: Run) -> str:
         lines += [f"{str(completeness).capitalize()}.", ""]
     lines += [f"| {' | '.join(TABLE_HEADER)} |", f"|{' --- |' * len(TABLE_HEADER)}"]
     lines += [f"| {' | '.join(map(_cell, row))} |" for row in summary_rows(table)]
-    lines += [
-        f"| {' | '.join(f'**{_cell(text)}**' if text else '' for text in row)} |" for row in partition_rows(table)
-    ]
+    totals = [*partition_rows(table), *group_rows(table)]
+    lines += [f"| {' | '.join(f'**{_cell(text)}**' if text else '' for text in row)} |" for row in totals]
     lines += ["", f"{tally.solved} of {tally.measured} episodes solved, {tally.errors} errors."]
+    lines += [f"\n{_cell(str(scored))}." for scored in scores(run)]
     lines += [f"\n{_cell(line.removeprefix(MARK).strip().capitalize())}." for line in incomparable_lines(run)]
     return "\n".join(lines) + "\n"
 

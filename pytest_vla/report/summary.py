@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pytest_vla.answers.overview import answer_lines
 from pytest_vla.episode import Cell, EpisodeKey
 from pytest_vla.options import shown_path
+from pytest_vla.report.groups import grouped
 from pytest_vla.report.order import ordered, suite_order
 from pytest_vla.report.published import published_lines
+from pytest_vla.report.score import scores
 from pytest_vla.run import Record, Run, Table, replay_command, sum_by
 from pytest_vla.run.pair import UNSEEDED
 from pytest_vla.run.record import alike, gist
@@ -61,13 +64,16 @@ def summary_lines(
     """The whole summary of a run as text; a repeated episode is not a second one."""
     table = run.once
     tally = table.tally()
-    lines = render_table(summary_rows(table, sort), partition_rows(table), width, color).splitlines()
+    totals = [*partition_rows(table), *group_rows(table)]
+    lines = render_table(summary_rows(table, sort), totals, width, color).splitlines()
     if any(cell.perturbation for cell in table.cells):
         from pytest_vla.perturb.summary import perturbation_lines
 
         lines += perturbation_lines(table)
+    lines += answer_lines(run)
     pace = f", {speed:.2f} episodes/s" if speed else ""
     lines += ["", f"{tally.solved} of {tally.measured} episodes solved, {tally.errors} errors{pace}"]
+    lines += map(str, scores(run))
     for outcome, title in (("error", "errors"), ("unsolved", "unsolved")):
         reasons = table.reason_counts(outcome)
         if reasons:
@@ -103,6 +109,13 @@ def partition_rows(table: Table) -> list[Row]:
     pooled = sum_by(ordered(table.tallies()), lambda cell: (cell.suite, _level(cell)))
     marked = table.incomparable()
     return [(f"{suite}{MARK * (suite in marked)}", level, *tally.texts()) for (suite, level), tally in pooled.items()]
+
+
+def group_rows(table: Table) -> list[Row]:
+    """One row per group of a suite's tasks, over all levels; none where only one group was run."""
+    pooled = sum_by(grouped(ordered(table.tallies())), lambda cell: (cell.suite, cell.task))
+    several = {suite for suite, _ in pooled if sum(other == suite for other, _ in pooled) > 1}
+    return [(suite, group, *tally.texts()) for (suite, group), tally in pooled.items() if suite in several]
 
 
 def _level(cell: Cell) -> str:

@@ -137,6 +137,10 @@ class Run:
         places = self.table.place if rows is None else [self.table.place[row] for row in rows]
         yield from self._read(map(int, places))
 
+    def records_of(self, table: Table) -> Iterator[Record]:
+        """The records of a part of this run, in its order."""
+        yield from self._read(map(int, table.place))
+
     def probes(self) -> Iterator[Record]:
         """The episodes hunts asked for, in the order in which they ended."""
         yield from self._read(self.probe_places)

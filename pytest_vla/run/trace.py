@@ -85,6 +85,8 @@ def flat_columns(parts: Mapping[str, NDArray[Any]]) -> dict[str, list[float]]:
     """One list of numbers per component of the action, such as `pose0_position[1]`: what a chart shows."""
     columns: dict[str, list[float]] = {}
     for name, array in parts.items():
+        if array.dtype.kind not in "biuf":  # words have no curve
+            continue
         flat = array.reshape(len(array), -1)
         for number in range(flat.shape[1]):
             label = name or "action"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.isolate.suite import IsolatedSuite
-from pytest_vla.suite import SuiteError, Termination
+from pytest_vla.suite import Score, SuiteError, Termination
 
 if TYPE_CHECKING:
     import gymnasium
@@ -33,6 +33,7 @@ class CalvinSuite(IsolatedSuite):
     state_keys = ("robot", "subtask")
     data = ("calvin_env/calvin_env", "calvin_env/data", "calvin_models/conf")
     fetch = FETCH
+    score = Score("average length", 5.0)
     test_file = Path(__file__).parent / "test_calvin.py"
 
     def cells(self) -> Sequence[tuple[str, str]]:

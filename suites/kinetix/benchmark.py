@@ -18,7 +18,8 @@ STEPS = 256
 ACTIONS = 6  # four motors and two thrusters; small levels use some of them
 NOISE = {"noisy": 0.1, "exact": 0.0}  # standard deviation of what is added to every action
 TASKS = {f"{size}_{level}": f"{size}/{level}" for size, levels in LEVELS.items() for level in levels}
-BATCH = 32
+LANES = 64
+WIDTHS = (8, 32, LANES)  # lanes a core simulates together: as few as hold its episodes, since empty ones cost the same
 
 
 class KinetixSuite(IsolatedSuite):
@@ -30,7 +31,7 @@ class KinetixSuite(IsolatedSuite):
     termination = Termination.ON_SUCCESS
     control_hz = 30.0  # two steps of 1/60 s an action
     state_keys = ("symbols",)
-    batch = BATCH
+    batch = LANES
     test_file = Path(__file__).parent / "test_kinetix.py"
 
     def cells(self) -> Sequence[tuple[str, str]]:
@@ -51,4 +52,10 @@ class KinetixSuite(IsolatedSuite):
 
     def options(self, task: str) -> Mapping[str, Any]:
         instruction = "bring the green shape to the blue one, away from the red ones"
-        return {"level": TASKS[task], "instruction": instruction, "noise": NOISE, "steps": STEPS, "batch": BATCH}
+        return {
+            "level": TASKS[task],
+            "instruction": instruction,
+            "noise": NOISE,
+            "steps": STEPS,
+            "widths": list(WIDTHS),
+        }

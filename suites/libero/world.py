@@ -9,12 +9,9 @@ from __future__ import annotations
 import hashlib
 import importlib
 import io
-import os
 import pickle
 import sys
-import tempfile
 import zipfile
-from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,7 @@ from typing import Any
 import numpy as np
 
 sys.path.append(str(Path(__file__).parent))
-edits, oracle = (importlib.import_module(name) for name in ("edits", "oracle"))  # beside this file, which is no package
+edits, oracle, prepare = (importlib.import_module(name) for name in ("edits", "oracle", "prepare"))  # beside this file
 
 CAMERAS = {"agentview": "agentview", "wrist": "robot0_eye_in_hand"}
 IMAGE_PX = 256
@@ -54,9 +51,9 @@ class World:
         multisampling: int | None = None,
     ) -> None:
         self.image_px, self.told = image_px, instruction
-        libero = _import_libero(assets)
-        folder = Path(libero.__file__).parent
-        self.init_states = load_init_states(folder / "init_files" / partition / f"{task}.pruned_init")
+        folder = Path(prepare.import_libero(assets).__file__).parent
+        prepare.replace_absent_styles(Path(assets) / "textures")
+        self.init_states = load_init_states(self.init_file(folder / "init_files", partition, task))
         self.bddl = folder / "bddl_files" / partition / f"{task}.bddl"
         from libero.libero.envs import OffScreenRenderEnv
 
@@ -70,6 +67,10 @@ class World:
         self._watch_cameras()
         self._neutral = edits.Neutral(self.inner)
         self._oracle: Any = None
+
+    def init_file(self, folder: Path, partition: str, task: str) -> Path:
+        """The file with a task's init states."""
+        return folder / partition / f"{task}.pruned_init"
 
     # --- the contract ------------------------------------------------------------------------------------------------
 
@@ -209,7 +210,7 @@ def load_init_states(path: Path) -> Any:
     """What torch wrote there, without torch: a numpy array in a zipped pickle, and nothing else is let in."""
     with zipfile.ZipFile(path) as archive:
         name = next(name for name in archive.namelist() if name.endswith("data.pkl"))
-        return np.asarray(_ArraysOnly(io.BytesIO(archive.read(name))).load())
+        return np.atleast_2d(np.asarray(_ArraysOnly(io.BytesIO(archive.read(name))).load()))
 
 
 class _ArraysOnly(pickle.Unpickler):
@@ -225,32 +226,3 @@ class _ArraysOnly(pickle.Unpickler):
         if (module, name) not in self._ALLOWED:
             raise pickle.UnpicklingError(f"init states hold arrays only, not {module}.{name}")
         return super().find_class(module.replace("numpy.core", "numpy._core"), name)
-
-
-def _import_libero(assets: str) -> Any:
-    """The package, told where its things are: left alone it asks a question on stdin and goes to download."""
-    if "libero.libero" not in sys.modules:
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "config.yaml").write_text("{}\n")
-            os.environ["LIBERO_CONFIG_PATH"] = folder
-            with redirect_stdout(sys.stderr):
-                importlib.import_module("libero.libero")
-    package: Any = sys.modules["libero.libero"]
-    package._assets_path_cache = assets
-    _replace_absent_styles(Path(assets) / "textures")
-    return package
-
-
-_LIKE = {"floor": "floor", "wall": "plaster"}
-
-
-def _replace_absent_styles(folder: Path) -> None:
-    """A floor or a wall whose texture is not among the assets gets one that is: the assets' check says so."""
-    from libero.libero.envs.arenas.style import STYLE_MAPPING
-
-    for kind, styles in STYLE_MAPPING.items():
-        there = [name for name in styles.values() if (folder / name).is_file()]
-        there = there or [path.name for path in sorted(folder.glob("*.png")) if _LIKE[kind] in path.name]
-        for style, name in styles.items():
-            if there and name not in there:
-                styles[style] = there[0]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import gymnasium
 
     from pytest_vla.policies import Policy
+    from pytest_vla.suite import Published
 
     from .kit.task import Task
 
@@ -66,6 +67,16 @@ class VimaSuite(TaskSuite):
 
     def default_partitions(self) -> Sequence[str]:
         return [partition for partition in self.partitions() if partition != "train"]
+
+    def groups(self) -> Mapping[str, Sequence[str]]:
+        from .published import GROUPS
+
+        return GROUPS
+
+    def published(self) -> Published:
+        from .published import published
+
+        return published()
 
     def step_limit(self, task: str) -> int:
         return self.all_tasks[task].step_limit

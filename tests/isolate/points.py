@@ -46,6 +46,19 @@ class ManyPointsSuite(PointsSuite):
     batch = 4
 
 
+class PartsSuite(PointsSuite):
+    """The same, with one task in an environment of its own."""
+
+    name = "parts"
+    test_file = Path(__file__).parent / "test_parts.py"
+
+    def cells(self):
+        return [("steady", "plain"), ("prints", "plain"), ("draws", "plain")]
+
+    def environment_of(self, task):
+        return "others" if task == "prints" else self.environment
+
+
 DECLARATION = 'python = ["3.11", "3.12", "3.13"]\nrequirements = ["numpy"]\n'
 
 

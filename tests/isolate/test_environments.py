@@ -85,6 +85,13 @@ def test_a_variable_that_decides_which_code_is_loaded_is_refused(tmp_path, name)
         read_declaration("x", declare(tmp_path / "x", text))
 
 
+@pytest.mark.parametrize("name", ["../up.py", "/etc/x.py", "sub/x.py", "x.sh", ""])
+def test_a_script_that_is_not_beside_its_declaration_is_refused(tmp_path, name):
+    text = f'python = ["3.11"]\nrequirements = ["numpy"]\nprepare = "{name}"\n'
+    with pytest.raises(IsolateError, match="is not a Python file beside it"):
+        read_declaration("x", declare(tmp_path / "x", text))
+
+
 def test_a_link_out_of_the_environments_folder_is_refused(environments, tmp_path):
     (environments / "points").symlink_to(tmp_path)
     with pytest.raises(IsolateError, match="leads out of"):
@@ -98,14 +105,19 @@ def test_a_mistyped_key_of_a_declaration_is_refused(tmp_path):
 
 def test_a_combination_takes_the_simulators_versions_and_a_python_that_suits_both(environments, tmp_path, monkeypatch):
     harness = 'python = ["3.12", "3.11"]\nrequirements = ["harness==1"]\nimports = ["harness"]\n'
-    robot = 'python = ["3.11"]\nrequirements = ["robot==2"]\nrenders = "mujoco"\nvariables = { GL = "x" }\n'
+    robot = (
+        'python = ["3.11"]\nrequirements = ["robot==2"]\ncombined = ["loader"]\nprepare = "first.py"\n'
+        'renders = "mujoco"\nvariables = { GL = "x" }\n'
+    )
     folders = {
         "harness": declare(tmp_path / "harness", harness, "harness==1\nNumpy_Thing==3\n"),
         "robot": declare(tmp_path / "robot", robot, "robot==2\nnumpy-thing==1\n"),
     }
     monkeypatch.setattr(module, "declarations", lambda: folders)
     both = environment("harness+robot")
-    assert both.requirements == ("harness==1", "robot==2")
+    assert both.requirements == ("harness==1", "robot==2", "loader")
+    assert environment("robot").requirements == ("robot==2",)
+    assert both.prepare == (tmp_path / "robot" / "first.py",)
     assert both.lock == ("robot==2", "numpy-thing==1", "harness==1")
     assert (both.python, both.renders, both.variables) == (("3.11",), "mujoco", {"GL": "x"})
     assert both.command == "pytest-vla install harness --with=robot"

@@ -34,12 +34,16 @@ def somebody(numpy_stays, pytester, tmp_path, monkeypatch):
     )
     (package / "test_points.py").write_text(TEST)
     (package / "test_many.py").write_text(TEST.replace("points", "many"))
+    (package / "test_parts.py").write_text(TEST.replace("points", "parts"))
+    declare(package / "others")
+    (package / "others" / "__init__.py").touch()
     metadata = site / "somebody-1.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: somebody\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text(
-        "[pytest_vla.environments]\npoints = somebody\n[pytest_vla.suites]\npoints = somebody:PointsSuite\n"
-        "many = somebody:ManyPointsSuite\n"
+        "[pytest_vla.environments]\npoints = somebody\nothers = somebody.others\n"
+        "[pytest_vla.suites]\npoints = somebody:PointsSuite\n"
+        "many = somebody:ManyPointsSuite\nparts = somebody:PartsSuite\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(site))
     monkeypatch.setenv("PYTEST_VLA_ENVS", str(pytester.path / "envs"))
@@ -56,6 +60,21 @@ def test_without_its_environment_it_is_one_skip_with_the_command(somebody, pytes
     result.stdout.fnmatch_lines(["*suite 'points' needs the environment 'points': pytest-vla install points*"])
     result.stdout.fnmatch_lines(["skipped 9: suite 'points' needs *"])
     result.assert_outcomes(skipped=1)
+
+
+def test_a_part_that_needs_another_environment_is_one_skip_of_its_own(somebody, pytester, read_episodes):
+    """The rest of the suite runs; with both environments each task runs in its own."""
+    install(somebody, pytester)
+    arguments = ["--vla-suite=parts", "--vla-policy=noop", "--vla-episodes=2", "-rs"]
+    result = pytester.runpytest_subprocess(*arguments, "--vla-run-dir=one")
+    result.stdout.fnmatch_lines(["*a part of suite 'parts' needs the environment 'others': pytest-vla install others*"])
+    assert {name.partition("-")[0] for name in read_episodes(pytester.path / "one")} == {"parts/steady", "parts/draws"}
+    declared = read_declaration("others", somebody / "others")
+    pretend_installed(pytester.path / "envs", "others", declared.fingerprint)
+    pytester.runpytest_subprocess(*arguments, "--vla-run-dir=two")
+    both = read_episodes(pytester.path / "two")
+    assert len(both) == 6
+    assert "others-" in both["parts/prints-plain-00"]["made_with"]["environment"]
 
 
 @pytest.mark.slow

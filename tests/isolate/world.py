@@ -47,24 +47,33 @@ class World:
             os.write(1, bytes(range(256)) * 100)
 
     def reset_batch(self, seeds, episodes):
-        self.batches = getattr(self, "batches", 0) + 1
-        self.lanes = [World(self.task, self.size, 0) for _ in seeds]
-        seen = [lane.reset(seed, episode) for lane, seed, episode in zip(self.lanes, seeds, episodes)]  # noqa: B905
-        return [
-            {"observation": o, "digest": lane.digest(), "progress": lane.progress(), "features": lane.features()}
-            for lane, o in zip(self.lanes, seen)  # noqa: B905
-        ]
+        """Lanes of their own: an episode alone does not disturb them."""
+        self.begun = getattr(self, "begun", 0) + 1
+        lanes = getattr(self, "lanes", [None] * len(seeds))
+        self.lanes = lanes if len(lanes) == len(seeds) else [None] * len(seeds)
+        answers = []
+        for number, (seed, episode) in enumerate(zip(seeds, episodes)):  # noqa: B905
+            if seed is None:
+                answers.append(None)
+                continue
+            lane = self.lanes[number] = World(self.task, self.size, 0)
+            seen = {"observation": lane.reset(seed, episode), "digest": lane.digest()}
+            answers.append({**seen, "progress": lane.progress(), "features": lane.features()})
+        return answers
 
     def step_batch(self, actions):
         answers = []
         for lane, action in zip(self.lanes, actions):  # noqa: B905
-            observation, terminated, info = lane.step(np.zeros(3) if action is None else action)
+            if action is None:
+                answers.append(None)
+                continue
+            observation, terminated, info = lane.step(action)
             facts = {"observation": observation, "terminated": terminated, "info": info}
             answers.append({**facts, "digest": lane.digest(), "progress": lane.progress()})
         return answers
 
-    def how_many_batches(self):
-        return getattr(self, "batches", 0)
+    def how_often_begun(self):
+        return getattr(self, "begun", 0)
 
     def observe(self):
         image = np.full((self.size, self.size, 3), self.steps, np.uint8)

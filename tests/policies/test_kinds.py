@@ -240,8 +240,9 @@ def test_a_hugging_face_folder_that_cannot_act_is_one_clear_error(openvla, monke
 
 
 @pytest.fixture
-def endpoint():
+def endpoint(monkeypatch):
     """A chat endpoint whose reply is `endpoint.say(request)`; a number is an HTTP status."""
+    monkeypatch.setattr("pytest_vla.policies.chat.FIRST_WAIT_S", 0.0)
     state = SimpleNamespace(say=lambda request: "[1, 2]", headers=[])
 
     class Handler(BaseHTTPRequestHandler):

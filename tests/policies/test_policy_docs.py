@@ -22,8 +22,9 @@ def documented(reach):
 
 def test_the_policy_of_the_page_solves_the_example_suite(documented):
     commands = re.findall(r"^pytest (test_reach\.py .*?)(?:\s+#.*)?$", (DOCS / "policies.md").read_text(), re.MULTILINE)
-    assert len(commands) == 2
-    for command in commands:
+    here = [command for command in commands if "env:" not in command]  # the others need an environment of the reader's
+    assert len(here) == 2
+    for command in here:
         result = documented.runpytest_subprocess(*command.split(), "--vla-episodes=3")
         assert result.ret == 0
         result.stdout.fnmatch_lines(["12 of 12 episodes solved, 0 errors*"])

@@ -6,8 +6,11 @@ import json
 import pytest
 
 from pytest_vla.cli import main
-from pytest_vla.report.exports import model_index
-from pytest_vla.run import read_run
+from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.report.exports import markdown, model_index, rates
+from pytest_vla.report.summary import describe_run
+from pytest_vla.run import Record, RunWriter, read_run
+from pytest_vla.run.provenance import provenance
 
 MARKUP = "<script>document.title='broken'</script>"
 
@@ -87,3 +90,24 @@ def test_an_rrd_file_holds_an_episode(export):
 def test_what_cannot_be_written_is_one_line(export, in_camera_folder, capsys):
     assert main(["export", "run", "--format=csv", "-o", "run/run.jsonl/x.csv"]) == 4
     assert "cannot write" in capsys.readouterr().err
+
+
+def test_groups_of_tasks_stand_in_the_table_and_in_its_data(tmp_path):
+    tasks = {"rotate": "solved", "rearrange": "unsolved", "twist": "solved"}
+    keys = {task: EpisodeKey("vima", task, "placement_generalization", 0) for task in tasks}
+    results = [
+        Result(keys[task], outcome, "step_limit" if outcome == "unsolved" else None) for task, outcome in tasks.items()
+    ]
+    writer = RunWriter.create(tmp_path / "run.jsonl", provenance({"text": "oracle", "digest": "x"}, {}, {}))
+    for result in results:
+        writer.write(Record(result).to_record())
+    writer.close()
+    run = read_run(tmp_path)
+    groups = {group["group"]: (group["solved"], group["measured"]) for group in rates(run)["groups"]}
+    assert groups == {
+        "simple object manipulation": (1, 1),
+        "visual goal reaching": (0, 1),
+        "novel concept grounding": (1, 1),
+    }
+    assert "**visual goal reaching** | **0.0%**" in markdown(run)
+    assert "visual goal reaching" in describe_run(run)

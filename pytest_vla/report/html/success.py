@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from pytest_vla.episode import Cell
+from pytest_vla.report.groups import grouped
 from pytest_vla.report.html.page import Page
 from pytest_vla.report.order import ordered
+from pytest_vla.report.score import Scored, scores
 from pytest_vla.run import Run, Table, Tally
 from pytest_vla.run.gaps import Gap, gaps
 from pytest_vla.run.intervals import Interval
@@ -90,7 +92,10 @@ class Speed:
 class Success:
     """The first screen below the verdict."""
 
+    scores: list[Scored]
     maps: list[HeatMap]
+    groups: list[HeatMap]
+    """The same by groups of tasks, where a suite has them."""
     levels: dict[str, list[Level]]
     reasons: Mapping[str, list[Reason]]
     speed: Speed | None
@@ -103,7 +108,9 @@ def success_view(page: Page) -> Success | None:
     if not len(run) and run.hunts:
         return None
     return Success(
+        scores(run),
         heat_maps(run.once),
+        group_maps(run.once),
         levels(run.once),
         {outcome: reasons(run, outcome) for outcome in ("error", "unsolved")},
         speed(run),
@@ -129,7 +136,17 @@ def heat_maps(table: Table) -> list[HeatMap]:
     return [_heat_map(suite, group) for suite, group in suites.items()]
 
 
-def _heat_map(suite: str, tallies: Tallies) -> HeatMap:
+def group_maps(table: Table) -> list[HeatMap]:
+    """One per suite that has several groups of tasks in this run."""
+    suites: dict[str, Tallies] = {}
+    for cell, tally in grouped(ordered(table.tallies())).items():
+        suites.setdefault(cell.suite, {})[cell] = tally
+    maps = [_heat_map(suite, tallies, address=False) for suite, tallies in suites.items()]
+    return [map_ for map_ in maps if len(map_.rows) > 1]
+
+
+def _heat_map(suite: str, tallies: Tallies, *, address: bool = True) -> HeatMap:
+    """A row has the address of its task's episodes, unless it is none."""
     columns = _columns(tallies)
     shown = {cell: tally for cell, tally in tallies.items() if (cell.partition, cell.perturbation) in columns}
     tasks = list(dict.fromkeys(cell.task for cell in shown))
@@ -138,11 +155,11 @@ def _heat_map(suite: str, tallies: Tallies) -> HeatMap:
     def rate(task: str, column: Column | None) -> Rate:
         group = {cell: tally for cell, tally in shown.items() if task in ("", cell.task)}
         if column is None:
-            return Rate(_sum(_unperturbed(group).values()), link(suite=suite, task=task))
+            return Rate(_sum(_unperturbed(group).values()), link(suite=suite, task=task * address))
         partition, change = column
         tally = _sum(tally for cell, tally in group.items() if (cell.partition, cell.perturbation) == column)
-        where = link(suite=suite, task=task, partition=partition, perturbation=change or ("none" if apart else ""))
-        return Rate(tally, where)
+        change = change or ("none" if apart else "")
+        return Rate(tally, link(suite=suite, task=task * address, partition=partition, perturbation=change))
 
     return HeatMap(
         suite,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_vla.report.html.answers import answers_view
 from pytest_vla.report.html.brittleness import brittleness_view
 from pytest_vla.report.html.comparison import comparison_view
 from pytest_vla.report.html.episodes import episodes_view
@@ -38,6 +39,7 @@ VIEWS = (
     View("warnings", "", "warnings.html", warnings_view),
     View("gate", "", "gate.html", gate_view),
     View("success", "", "success.html", success_view),
+    View("answers", "Answers", "answers.html", answers_view),
     View("comparison", "Comparison", "comparison.html", comparison_view),
     View("published", "Published", "published.html", published_view),
     View("brittleness", "Brittleness", "brittleness.html", brittleness_view),

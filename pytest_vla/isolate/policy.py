@@ -1,0 +1,110 @@
+"""Policies that cannot share our interpreter: `--vla-policy=env:NAME:MODULE:FACTORY` runs one in an environment."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from pytest_vla.episode import EpisodeError, EpisodeKey
+from pytest_vla.isolate import guest
+from pytest_vla.isolate.described import own_path
+from pytest_vla.isolate.environment import IsolateError, environment, installed
+from pytest_vla.isolate.process import Child, Launch, launch_in
+from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.policies.digests import text_digest
+from pytest_vla.policies.source import SharedSource
+
+SCHEME = "env:"
+SEED_BITS = 63
+
+
+class Handle:
+    """What stands for an episode's state, which is in the other process."""
+
+    def __init__(self, number: int, child: Child) -> None:
+        self.number, self.child = number, child
+
+
+class IsolatedPolicy(Policy):
+    """Asks a policy in another process. One that is lost costs the episodes it was playing, and is replaced."""
+
+    def __init__(self, name: str, launch: Callable[[], Launch]) -> None:
+        self.name, self._launch = name, launch
+        self._child: Child | None = None
+        self._numbers = itertools.count()
+        self._over: list[int] = []
+        self._lock = RLock()  # a server may ask for a new episode while it acts in others
+        self.described: dict[str, Any] = {}
+        self.started()
+        self.spec = PolicySpec.from_dict(self.described["spec"])
+
+    def reset(self, episode: EpisodeKey) -> Handle:
+        with self._lock:
+            child, number = self.started(), next(self._numbers)
+            key = {**asdict(episode), "seed": episode.seed("policy") % (1 << SEED_BITS)}
+            self._call("begin", number, key, self._forgotten())
+            handle = Handle(number, child)
+            weakref.finalize(handle, self._over.append, number)
+            return handle
+
+    def act(self, observations: Sequence[Observation], states: Sequence[Handle]) -> Sequence[Any]:
+        with self._lock:
+            child = self.started()
+            if any(state.child is not child for state in states):
+                raise PolicyError(f"the process of {self.name} was lost, and with it what it knew of this episode")
+            answer = self._call("act", list(observations), [state.number for state in states], self._forgotten())
+            return list(answer)
+
+    def started(self) -> Child:
+        """The process: a new one where the last was lost or did not answer in time."""
+        if self._child is not None and not self._child.usable:
+            self.close()
+        if self._child is None:
+            self._child = Child(self._launch())
+            self._ask("open", self.name, {"path": own_path()})
+            self.described = self._call("describe")
+        return self._child
+
+    def close(self) -> None:
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+    def _forgotten(self) -> list[int]:
+        over, self._over[:] = list(self._over), []
+        return over
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        return self._ask("call", name, list(arguments))["value"]
+
+    def _ask(self, name: str, *arguments: Any) -> dict[str, Any]:
+        assert self._child is not None
+        try:
+            return self._child.ask(name, *arguments)
+        except (EpisodeError, TypeError) as error:
+            if not self._child.usable:
+                self.close()
+            raise PolicyError(f"{self.name}: {error}") from error
+
+
+def load(text: str) -> SharedSource:
+    """The policy that `env:NAME:MODULE:FACTORY` names."""
+    name, _, factory = text.removeprefix(SCHEME).partition(":")
+    if not name or factory.count(":") != 1:
+        raise PolicyError(f"write {SCHEME}NAME:MODULE:FACTORY, got {text!r}")
+    try:
+        declared = environment(name)
+        receipt = installed(name)
+    except IsolateError as error:
+        raise PolicyError(str(error)) from error
+    if receipt is None or receipt.fingerprint != declared.fingerprint:
+        raise PolicyError(f"{text!r} needs the environment '{name}': {declared.command}")
+    policy = IsolatedPolicy(factory, lambda: launch_in(declared, Path(guest.__file__)))
+    told = policy.described["digest"]
+    digest = text_digest(receipt.digest, factory, policy.described["source"], str(told or ""))
+    return SharedSource(text=text, digest=f"env:{digest}", verified=told is not None, spec=policy.spec, policy=policy)

@@ -1,0 +1,1 @@
+"""Policies with one known fault each: whoever measures failure modes can be tried out on them."""

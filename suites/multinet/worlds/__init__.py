@@ -1,0 +1,1 @@
+"""What runs in interpreters of its own: these files import nothing of ours."""
