@@ -25,7 +25,7 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole(1, 1024),
         default=8,
         metavar="N",
-        help="largest observation (default: %(default)s)",
+        help="largest observation (default: 8)",
     )
     parser.add_argument(
         "--map", action="append", default=[], metavar="OURS=THEIRS", help="images.front=images.top, ..."
