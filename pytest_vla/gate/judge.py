@@ -218,8 +218,10 @@ def judge_run(
 
     The same verdict after the run as in it: everything the gate needs is in the run file, also of merged shards.
     """
-    options, lines = run.options, run.of_type("gate")
-    table = lines[-1]["rules"] if lines else options.get("gate_table", {})
+    options, lines = run.options, _gate_lines(run)
+    table = lines[-1]["rules"] if lines else options.get("gate_table") or {}
+    if not isinstance(table, Mapping):
+        raise GateError("the rules that the run file names are no table")
     rules = read_rules({**table, **(changes or {})})
     check_rules(rules, [cell[:3] for cell in run.table.cells])
     given: dict[str, str | Path | None] = {BASELINE: baseline, ANCHOR: anchor}
@@ -312,6 +314,17 @@ def picked_tasks(run: Run) -> Collection[str] | None:
     if any("::" in word or word.startswith(("-k", "-m", "--deselect", "--lf", "--last-failed")) for word in words[1:]):
         return {cell.task for cell in run.table.cells}
     return run.options.get("task") or None
+
+
+def _gate_lines(run: Run) -> list[dict[str, Any]]:
+    """The gate's own lines of a run file; GateError where one is not as `Scope` and `Rules` write it."""
+    lines = run.of_type("gate")
+    types = {"cells": list, "first": int, "comparisons": int, "early_stop": bool, "rules": dict}
+    for line in lines:
+        wrong = [name for name, kind in types.items() if not isinstance(line.get(name), kind)]
+        if wrong:
+            raise GateError(f"a line of the gate in '{run.path}' is damaged: {', '.join(wrong)}")
+    return lines
 
 
 def scope_of(run: Run, lines: Sequence[Mapping[str, Any]]) -> Scope:

@@ -115,6 +115,14 @@ def describe(record: Mapping[str, Any]) -> list[str]:
     return lines + [f"inference: a server {death.splitlines()[0]} and was started again" for death in record["deaths"]]
 
 
+def describe_recorded(record: Mapping[str, Any]) -> list[str]:
+    """The same of a line of a run file, which may hold anything."""
+    try:
+        return describe(record)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
+        return ["inference: the statistics of the servers cannot be read"]
+
+
 def fixed_batch(options: InferenceOptions) -> int:
     """Rows of every call in a deterministic run, 0 in others."""
     if not options.deterministic or options.policy is None or kind_of(options.policy).place == "elsewhere":

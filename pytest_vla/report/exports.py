@@ -17,6 +17,7 @@ from pytest_vla.report.order import in_suite_order, ordered
 from pytest_vla.report.score import scores
 from pytest_vla.report.summary import MARK, TABLE_HEADER, group_rows, incomparable_lines, partition_rows, summary_rows
 from pytest_vla.run import Record, Run, Tally, sum_by
+from pytest_vla.run.harmless import cell
 from pytest_vla.run.tally import once
 
 #: one row per record: every repeat of an episode has its own
@@ -71,7 +72,11 @@ def write_csv(run: Run, path: Path) -> None:
         writer.writerow(COLUMNS)
         for record in in_suite_order(run).records():
             values = [value(record) for value in COLUMNS.values()]
-            writer.writerow(["" if value is None else value for value in values])
+            writer.writerow([_for_a_spreadsheet(value) for value in values])
+
+
+def _for_a_spreadsheet(value: Any) -> Any:
+    return "" if value is None else cell(value) if isinstance(value, str) else value
 
 
 def write_parquet(run: Run, path: Path) -> None:

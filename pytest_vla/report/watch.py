@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.report.live import clock
 from pytest_vla.report.running import RunningRates, describe
 from pytest_vla.run import Identity, Plan, Record, RunFileError, run_path
+from pytest_vla.run.file import parse_line
 from pytest_vla.run.lock import is_held
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class Tail:
         if not text.strip():
             return None
         try:
-            line = json.loads(text)
+            line = parse_line(text)
             if isinstance(line, dict) and "type" in line:
                 return line
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
         self.damaged += 1
         return None
@@ -83,7 +83,7 @@ class Progress:
         for line in lines:
             try:
                 self._take(line["type"], line)
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
                 self.unread += 1
         self._arrivals = [(at, done) for at, done in self._arrivals if now - at <= RECENT_S] + [(now, self.finished)]
 
@@ -173,9 +173,9 @@ def _picture(progress: Progress, tail: Tail) -> Group:
     if reasons:
         parts.append(Text(reasons))
     if progress.inference is not None:
-        from pytest_vla.inference.session import describe as describe_servers
+        from pytest_vla.inference.session import describe_recorded
 
-        parts += [Text(line) for line in describe_servers(progress.inference)]
+        parts += [Text(line) for line in describe_recorded(progress.inference)]
     if tail.damaged or progress.unread:
         parts.append(Text(f"{tail.damaged + progress.unread} lines cannot be read and are left out"))
     return Group(*parts)

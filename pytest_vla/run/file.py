@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_vla.episode import Cell, EpisodeKey
+from pytest_vla.run.harmless import harmless, is_suspect
 from pytest_vla.run.hunts import HuntRecord, HuntStart
 from pytest_vla.run.identity import Identity
 from pytest_vla.run.keys import KeySet
@@ -187,10 +189,15 @@ def read_run(run: Path | str, order: Iterable[Cell] = ()) -> Run:
 
 def parse_line(text: bytes) -> Line:
     """A line of a run file as data; ValueError where it is none, or has values that no run file may hold."""
+    if _LONG_NUMBER.search(text):
+        raise ValueError("a number of 300 digits or more")  # no float could hold it
     line: Line = json.loads(text, parse_constant=_refuse)
     if b"\\ud" in text.lower():
         json.dumps(line, ensure_ascii=False).encode()  # half a surrogate pair would end whoever prints it
-    return line
+    return harmless(line) if is_suspect(text) else line
+
+
+_LONG_NUMBER = re.compile(rb"[0-9]{300}")
 
 
 def _refuse(constant: str) -> None:
@@ -222,7 +229,7 @@ class _Reader:
         try:
             line = parse_line(text)
             self._take(line["type"], line, place)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             self.damaged.append((number, f"{type(error).__name__}: {error}"))
 
     def _take(self, kind: str, line: Line, place: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CURVE_DIGITS = 4
+MOST_BYTES = 4 << 20  # of one part of the actions of one episode: a million numbers
 
 
 @dataclass
@@ -64,9 +66,19 @@ def decode_actions(parts: Mapping[str, Sequence[Any]]) -> dict[str, NDArray[Any]
     import numpy as np
 
     return {
-        name: np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype).reshape(shape)
+        name: np.frombuffer(_unpacked(text, np.dtype(dtype).itemsize * math.prod(shape)), dtype).reshape(shape)
         for name, (dtype, shape, text) in parts.items()
     }
+
+
+def _unpacked(text: str, size: int) -> bytes:
+    """So many bytes; ValueError where the text holds others. No more are unpacked than that, whatever it holds."""
+    if not 0 <= size <= MOST_BYTES:
+        raise ValueError(f"actions of {size} bytes; at most {MOST_BYTES} are read")
+    data = zlib.decompressobj().decompress(base64.b64decode(text), size + 1)
+    if len(data) != size:
+        raise ValueError(f"actions of another size than the {size} bytes they say")
+    return data
 
 
 def flat_columns(parts: Mapping[str, NDArray[Any]]) -> dict[str, list[float]]:

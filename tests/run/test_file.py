@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from made_up_runs import FIRST, episode, plan, records, write
 
 from pytest_vla.run import Failure, RunFileError, RunWriter, Tally, read_run, run_path
+from pytest_vla.run.harmless import harmless
 
 
 @settings(max_examples=50)
@@ -21,10 +22,10 @@ def test_every_record_that_was_written_is_read(tmp_path_factory, written):
     run = read_run(path)
     last = {record.key: record for record in written if record.kind == "episode"}
     assert {record.key: record.to_record() for record in run.records()} == {
-        key: record.to_record() for key, record in last.items()
+        key: harmless(record.to_record()) for key, record in last.items()
     }
     assert [record.to_record() for record in run.probes()] == [
-        record.to_record() for record in written if record.kind == "probe"
+        harmless(record.to_record()) for record in written if record.kind == "probe"
     ]
     assert {record.planned for record in last.values()} <= set(run.items)
     for record in last.values():

@@ -242,15 +242,10 @@ def speed(run: Run) -> Speed | None:
 
 def _inference(run: Run) -> list[str]:
     """What the inference servers said of themselves, if there were any."""
-    from pytest_vla.inference.session import describe
+    from pytest_vla.inference.session import describe_recorded
 
-    lines: list[str] = []
-    for line in run.of_type("inference"):
-        try:
-            lines += [text.removeprefix("inference: ") for text in describe(line)]
-        except (KeyError, TypeError, ValueError):
-            lines.append("the statistics of the inference servers cannot be read")
-    return lines
+    recorded = [text for line in run.of_type("inference") for text in describe_recorded(line)]
+    return [text.removeprefix("inference: ") for text in recorded]
 
 
 def _unperturbed(tallies: Tallies) -> Tallies:

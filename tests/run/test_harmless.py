@@ -1,0 +1,62 @@
+"""Texts of data files do nothing to whoever prints them."""
+
+import csv
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_vla.run.file import parse_line
+from pytest_vla.run.harmless import cell
+from pytest_vla.run.trace import decode_actions, encode_actions
+
+HOSTILE = ["\x1b]0;title\x07", "a\n::error::b", "##[command]x", "  ::warning::x", "\x9b31m", "\r"]
+TEXTS = st.text() | st.sampled_from(HOSTILE)
+VALUES = st.recursive(st.none() | st.integers() | TEXTS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner))
+
+
+def texts(value):
+    if isinstance(value, str):
+        yield value
+    for part in value.items() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
+        yield from texts(part)
+
+
+@given(VALUES, st.booleans())
+def test_no_line_of_a_run_file_has_an_escape_or_a_command(value, ascii_only):
+    line = {"type": "x", "message": value, "name": value}
+    for text in texts(parse_line(json.dumps(line, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass"))):
+        assert not any(ord(letter) < 32 and letter not in "\n\t" for letter in text)
+        assert not any(0x7F <= ord(letter) < 0xA0 for letter in text)
+        assert not any(part.strip().startswith("::") or "##[" in part for part in text.split("\n"))
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters=":#\\\\")))
+def test_a_plain_text_stays_as_it_is(text):
+    assert parse_line(json.dumps({"name": text}).encode())["name"] == text
+
+
+def test_a_name_has_one_line_and_a_message_may_have_more():
+    line = parse_line(json.dumps({"task": "a\nb", "message": "a\nb"}).encode())
+    assert line == {"task": "a\\nb", "message": "a\nb"}
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\tx"])
+def test_a_spreadsheet_sees_no_formula(text):
+    assert next(csv.reader([cell(text)]))[0] == f"'{text}"
+    assert cell("rotate") == "rotate"
+
+
+def test_actions_unpack_to_what_they_say_and_no_more():
+    import base64
+    import zlib
+
+    import numpy as np
+
+    actions = encode_actions([np.arange(3, dtype=np.float32)] * 4)
+    assert decode_actions(actions)[""].shape == (4, 3)
+    bomb = base64.b64encode(zlib.compress(b"0" * (1 << 26))).decode()
+    for shape in ([4, 3], [1 << 40], [-1]):
+        with pytest.raises(ValueError, match="actions of"):
+            decode_actions({"": ["<f4", shape, bomb]})
