@@ -21,6 +21,13 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
     share(parser, "ensemble")
     parser.add_argument("--protocol", choices=("auto", "vla-eval", "openpi"), default="auto", help="who may connect")
     parser.add_argument(
+        "--observation-mb",
+        type=whole(1, 1024),
+        default=8,
+        metavar="N",
+        help="largest observation (default: %(default)s)",
+    )
+    parser.add_argument(
         "--map", action="append", default=[], metavar="OURS=THEIRS", help="images.front=images.top, ..."
     )
 
@@ -64,6 +71,7 @@ def _serve(options: argparse.Namespace) -> int:
         horizon=options.horizon or None,
         ensemble=options.ensemble or ServeOptions.ensemble,
         names=dict(map(_renaming, options.map)),
+        max_unpacked=options.observation_mb << 20,
     )
     return run_server(policy, served, device)
 

@@ -22,7 +22,7 @@ from pytest_vla._version import __version__
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.inference.batching import Batcher
 from pytest_vla.inference.engine import Engine, Episode, Failure, Job
-from pytest_vla.inference.intake import MOST_HELD, Intake, is_foreign
+from pytest_vla.inference.intake import MOST_HELD, Intake, is_foreign, peer
 from pytest_vla.inference.tree import TreeError, flatten, plain, signature
 from pytest_vla.policies.actions import flatten_action
 from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
@@ -70,6 +70,7 @@ class ServeOptions:
     max_message: int = MAX_MESSAGE
     max_clients: int = 256
     max_held: int = MOST_HELD
+    max_unpacked: int = 8 << 20
     idle_limit: float = 3600.0
     names: Mapping[str, str] = field(default_factory=dict)
 
@@ -152,16 +153,26 @@ class PolicyServer:
         """A message, taken apart beside the loop; a large one waits for other large ones, and no small one for it."""
         loop = asyncio.get_running_loop()
         try:
+            if connection.close_code is not None:
+                raise ConnectionClosed(None, None)
             if len(data) <= QUICK_BYTES:
                 with suppress(TooLarge):
-                    return await loop.run_in_executor(self._quick, unpack, data, Limits(QUICK_BYTES))
-            return await loop.run_in_executor(self._patient, unpack, data, Limits())
+                    limits = Limits(min(QUICK_BYTES, self.options.max_unpacked))
+                    return await loop.run_in_executor(self._quick, unpack, data, limits)
+            if self.options.max_unpacked <= QUICK_BYTES:
+                raise WireError(f"more than {self.options.max_unpacked} bytes, unpacked; see --observation-mb")
+            return await loop.run_in_executor(self._patient, unpack, data, Limits(self.options.max_unpacked))
         finally:
             self._intake.settled(connection)  # type: ignore[arg-type]
 
+    def strike(self, connection: ServerConnection) -> None:
+        """Note that a client asked for what it could not have."""
+        self._intake.manners.strike(peer(connection))
+
     # --- HTTP --------------------------------------------------------------------------------------------------------
 
-    def _before_upgrade(self, connection: ServerConnection, request: Request) -> Response | None:
+    async def _before_upgrade(self, connection: ServerConnection, request: Request) -> Response | None:
+        await self._intake.wait(connection)  # type: ignore[arg-type]
         path = urlsplit(request.path).path
         if path == "/health":
             return connection.respond(HTTPStatus.OK, json.dumps({"status": "ok"}))
@@ -192,8 +203,12 @@ class PolicyServer:
         try:
             await talk.run()
         except WireError as error:
+            self.strike(connection)
             await connection.close(1003, str(error)[:100])
-        except (ConnectionClosed, TimeoutError):
+        except ConnectionClosed:
+            if talk.asked:  # it went away without what it had asked for
+                self.strike(connection)
+        except TimeoutError:
             await connection.close(1001, "idle")
         finally:
             self._clients -= 1
@@ -209,6 +224,7 @@ class Talk:
         self._chunked = Chunked(server.policy, *execution(server.policy.spec, options.horizon, options.ensemble))
         self._episode = Episode(EpisodeKey("remote", "connection", "", number))
         self._chunks = ChunkState(None)
+        self.asked = False
 
     async def run(self) -> None:
         first = None
@@ -231,6 +247,7 @@ class Talk:
 
     async def _vla_eval(self, data: bytes | str) -> None:
         while True:
+            self.asked = True
             kind, payload, number = await self.server.read(self.connection, unpack_message, data)
             if kind == "hello":
                 await self.connection.send(pack_message("hello", self._introduction(), number))
@@ -242,12 +259,14 @@ class Talk:
                 self.server.desk.live.discard(self)
             elif kind == "observation":
                 await self._observation(payload, number)
+            self.asked = False
             data = await self._next()
 
     async def _observation(self, payload: dict[str, Any], number: int) -> None:
         try:
             action = await self._one_action(_from_vla_eval(payload, self.server.options.names))
         except (PolicyError, WireError, TreeError) as error:
+            self.server.strike(self.connection)
             reply = pack_message("error", {"error": f"observation_failed: {error}"}, number)
         else:
             reply = pack_message("action", {"actions": self.server.flat(action)}, number)
@@ -283,6 +302,7 @@ class Talk:
                     raise WireError(f"an observation must be a map, got {type(received).__name__}")
                 action = await self._ask(_from_openpi(received, self.server.options.names))
             except (PolicyError, WireError, TreeError) as error:
+                self.server.strike(self.connection)
                 await self.connection.send(str(error))
                 await self.connection.close(1011, "the policy failed")
                 return

@@ -18,7 +18,7 @@ except ImportError:
     raise PolicyError('remote policies need msgpack and websockets: pip install "pytest-vla[remote]"') from None
 
 MAX_MESSAGE = 64 << 20  # bytes
-MAX_UNPACKED = 64 << 20  # bytes of arrays and pictures in one message, as they are in memory
+MAX_UNPACKED = 32 << 20  # bytes of arrays and pictures in one message, as they are in memory
 MAX_PARTS = 200_000  # numbers, texts and maps in one message
 MAX_ONE_LIST = 50_000
 PROTOCOL_VERSION = 1

@@ -281,13 +281,17 @@ def test_pictures_that_are_larger_than_a_message_may_be_are_refused_unopened(ech
     assert is_serving(echo)
 
 
-def test_a_large_picture_of_one_client_holds_up_no_other(echo):
-    heavy = hostile_message(*[picture(2500, 2500)] * 3)
+def test_a_large_picture_of_one_client_holds_up_no_other():
+    heavy = hostile_message(*[picture(2500, 2500)])
+    server = Served("Moody", "--observation-mb=32")
     with ExitStack() as stack:
+        stack.callback(server.end)
+        honest = stack.enter_context(server.talk())
+        assert exchange(honest, 7, 5.0)[0] == "action"
         for _ in range(12):
-            stack.enter_context(echo.talk()).send(heavy)
+            stack.enter_context(server.talk()).send(heavy)
         start = time.monotonic()
-        assert is_serving(echo)
+        assert exchange(honest, 8, 5.0)[0] == "action"
         assert time.monotonic() - start < 1.5, "twelve of them take seconds to read"
 
 
@@ -296,6 +300,7 @@ def test_half_sent_messages_hold_no_more_than_their_share():
 
     class Fake:
         aborted = False
+        remote_address = ("10.0.0.1", 1)
 
         @property
         def transport(self):
@@ -330,3 +335,17 @@ def test_half_sent_messages_hold_no_more_than_their_share():
 def test_messages_of_too_many_parts_are_refused(payload):
     with pytest.raises(WireError):
         unpack_message(pack_message("observation", payload, 1))
+
+
+def test_who_strikes_waits_and_is_forgiven(monkeypatch):
+    from pytest_vla.inference import intake
+
+    now = [0.0]
+    monkeypatch.setattr(intake, "monotonic", lambda: now[0])
+    manners = intake.Manners()
+    for _ in range(100):
+        manners.strike("10.0.0.1")
+    assert manners.delay("10.0.0.1") == intake.LONGEST_DELAY_S
+    assert manners.delay("10.0.0.2") == 0
+    now[0] = 20 * intake.FORGET_HALF_S
+    assert manners.delay("10.0.0.1") < 0.001
