@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_vla.run.intervals import exact_interval
+
 RESAMPLES = 1000
 MANY_ITEMS, FEW_RESAMPLES = 5_000, 200  # of so many items fewer resamples are as good
 SEED = 20_251_114  # intervals are the same whoever asks
@@ -29,12 +31,7 @@ class Estimate:
             tail = 50 * (1 - confidence)
             low, high = np.percentile(self.draws, [tail, 100 - tail])
             return float(low), float(high)
-        from scipy.stats import beta
-
-        tail, hits, left = (1 - confidence) / 2, self.hits, self.size - self.hits
-        low = float(beta.ppf(tail, hits, left + 1)) if hits else 0.0
-        high = float(beta.ppf(1 - tail, hits + 1, left)) if left else 1.0
-        return low, high
+        return exact_interval(self.hits, self.size, confidence)
 
     def pvalue(self, threshold: float, below: bool) -> float:
         """Against 'it is not below (or not above) the threshold': small where it is."""

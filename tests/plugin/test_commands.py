@@ -32,6 +32,7 @@ BAD_INPUT = {
     "tune": (["bad:Slow"], "the following arguments are required: --vla-suite/--suite"),
     "record": (["--vla-suite=vima", "--out=demos", "--episodes=many"], "--episodes must be a whole number, 0 or more"),
     "train": (["--config=nowhere.toml"], "nowhere.toml"),
+    "environments": (["kinetix"], "unrecognized arguments: kinetix"),
     "suites": (["vmia"], "unknown suite 'vmia'; did you mean 'vima'"),
     "sheet": (["x.png", "--suite=vima,bomb"], "--vla-suite must be one name here, got vima, bomb"),
 }

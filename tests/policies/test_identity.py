@@ -1,6 +1,7 @@
 """What a policy is: its full content and what changes its answers, or an honest `unverified`."""
 
 import json
+import socket
 import sys
 
 import pytest
@@ -140,7 +141,9 @@ def test_what_is_shipped_is_verified(text):
 
 
 def test_a_chat_model_is_unverified():
-    assert not load_policy("http://127.0.0.1:9/v1?model=small").verified
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert not load_policy(f"http://127.0.0.1:{port}/v1?model=small").verified
 
 
 # --- as a run asks it -------------------------------------------------------------------------------------------------
