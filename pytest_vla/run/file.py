@@ -189,15 +189,20 @@ def read_run(run: Path | str, order: Iterable[Cell] = ()) -> Run:
 
 def parse_line(text: bytes) -> Line:
     """A line of a run file as data; ValueError where it is none, or has values that no run file may hold."""
-    if _LONG_NUMBER.search(text):
-        raise ValueError("a number of 300 digits or more")  # no float could hold it
-    line: Line = json.loads(text, parse_constant=_refuse)
+    whole = _whole if _LONG_NUMBER.search(text) else None  # such digits may also stand in a text
+    line: Line = json.loads(text, parse_int=whole, parse_constant=_refuse)
     if b"\\ud" in text.lower():
         json.dumps(line, ensure_ascii=False).encode()  # half a surrogate pair would end whoever prints it
     return harmless(line) if is_suspect(text) else line
 
 
 _LONG_NUMBER = re.compile(rb"[0-9]{300}")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) >= 300:
+        raise ValueError("a number of 300 digits or more")  # no float could hold it
+    return int(digits)
 
 
 def _refuse(constant: str) -> None:

@@ -60,3 +60,10 @@ def test_actions_unpack_to_what_they_say_and_no_more():
     for shape in ([4, 3], [1 << 40], [-1]):
         with pytest.raises(ValueError, match="actions of"):
             decode_actions({"": ["<f4", shape, bomb]})
+
+
+def test_long_digits_are_refused_as_a_number_and_read_in_a_text():
+    digits = "9" * 400
+    assert parse_line(f'{{"raw": "{digits}"}}'.encode()) == {"raw": digits}
+    with pytest.raises(ValueError, match="300 digits"):
+        parse_line(f'{{"raw": {digits}}}'.encode())
