@@ -9,6 +9,8 @@ from statistics import NormalDist
 
 Interval = tuple[float, float]
 CONFIDENCE = 0.95
+MANY = 500
+"""Above so many, binomial terms leave the range of floats."""
 
 
 def rate_interval(solved: int, measured: int, confidence: float = CONFIDENCE) -> Interval:
@@ -53,6 +55,12 @@ def _quantile(confidence: float) -> float:
 def exact_interval(count: int, measured: int, confidence: float = CONFIDENCE) -> Interval:
     """Clopper and Pearson's interval of one rate: it holds the true rate at least as often as it says."""
     tail = (1 - confidence) / 2
+    if measured > MANY:
+        from scipy.special import betaincinv
+
+        low = float(betaincinv(count, measured - count + 1, tail)) if count else 0.0
+        high = float(betaincinv(count + 1, measured - count, 1 - tail)) if count < measured else 1.0
+        return low, high
     low = 0.0 if count == 0 else _solve(lambda rate: binomial_tail(count, measured, rate) - tail)
     high = 1.0 if count == measured else _solve(lambda rate: binomial_tail(count + 1, measured, rate) - (1 - tail))
     return low, high
