@@ -57,6 +57,7 @@ from pytest_vla.reference import reference_run
 from pytest_vla.report.session import register_report
 from pytest_vla.run import KeySet, Unrun
 from pytest_vla.session import Session
+from pytest_vla.several import run_each, split
 from pytest_vla.suite import provide, shipped_test_modules
 from pytest_vla.train.recording import register_recording
 
@@ -81,6 +82,15 @@ FROM_BAD_TO_GOOD = ("error", "unsolved", "solved")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the --vla-* options."""
     add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Several policies are several runs, one after the other."""
+    policies, others = split(list(map(str, config.invocation_params.args)))
+    if len(policies) < 2 or is_worker(config) or config.option.help or config.option.collectonly:
+        return None
+    return run_each(policies, others)
 
 
 def pytest_configure(config: pytest.Config) -> None:
