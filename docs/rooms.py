@@ -43,6 +43,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("report",),
         ("answers", "episode", "gate", "inference", "options", "perturb", "replay", "rollout", "run", "suite"),
     ),
+    "evaluate": (("evaluate",), ("episode", "inference", "options", "policies", "rollout", "run", "suite")),
     "execution": (
         ("execution",),
         ("episode", "inference", "messages", "options", "policies", "rollout", "run", "suite"),

@@ -73,7 +73,7 @@ def _foreign(
         raise ReaderError(f"'{path}' was written by vla-eval {version or 'of no version'}; known are {known}")
     config = data.get("config") or {}
     seed = (config.get("params") or {}).get("seed") if isinstance(config, Mapping) else None
-    benchmark = str(data.get("benchmark") or "vla_eval").rpartition(":")[2]
+    benchmark = str(data.get("benchmark") or "benchmark").rpartition(":")[2]
     pairs = seed is not None or any(name in benchmark.upper() for name in FROM_INITIAL_STATES)
     made = {"harness": f"vla-eval {version}", **({} if seed is None else {"seed": str(seed)})}
     results = []
