@@ -20,6 +20,7 @@ from pytest_vla.inference.commands import COMMANDS as INFERENCE_COMMANDS
 from pytest_vla.isolate.commands import COMMANDS as ISOLATE_COMMANDS
 from pytest_vla.policies.base import PolicyError
 from pytest_vla.readers.commands import COMMANDS as READER_COMMANDS
+from pytest_vla.report.beside_commands import COMMANDS as BESIDE_COMMANDS
 from pytest_vla.report.commands import COMMANDS as REPORT_COMMANDS
 from pytest_vla.run import RunFileError
 from pytest_vla.suggest import unknown
@@ -251,6 +252,7 @@ COMMANDS: tuple[Command, ...] = (
         _replay,
     ),
     *GATE_COMMANDS,
+    *BESIDE_COMMANDS,
     Command("merge", "judge it", "one run file of several runs of the same policy", _merge_arguments, _merge),
     *INFERENCE_COMMANDS,
     *TRAIN_COMMANDS,
