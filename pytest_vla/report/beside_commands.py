@@ -1,4 +1,4 @@
-"""The commands that put runs beside others: compare, rank, published."""
+"""The commands that put runs beside others: compare, rank, published, history."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pytest_vla.gate.commands import readable
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.report.errors import ReportError
 from pytest_vla.run import Run
+from pytest_vla.run.places import RUNS_FOLDER
 
 SORTS = ("name", "success", "difference")
 
@@ -48,6 +49,11 @@ def _published_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="?", metavar="RUN | update", help=f"{RUN_HELP}; update reads a leaderboard file")
     parser.add_argument("source", nargs="?", metavar="FILE|URL", help="with update: the public leaderboard as JSON")
     parser.add_argument("--benchmark", metavar="NAME", help="list what is published of one benchmark")
+
+
+def _history_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, nargs="?", default=RUNS_FOLDER, metavar="DIR", help="(default: vla-runs)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it as a page: FILE.html or a folder")
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -130,6 +136,16 @@ def _named(text: str) -> tuple[str, Path]:
     return (name, Path(path)) if sign and name and not Path(text).exists() else ("", Path(text))
 
 
+def _history(options: argparse.Namespace) -> int:
+    from pytest_vla.report.history import history, history_text, read_history, write_history
+
+    series = history(read_history(options.folder))
+    print(history_text(series))
+    if options.output is not None:
+        print(f"written: {write_history(series, options.output)}", file=sys.stderr)
+    return 0
+
+
 COMMANDS = (
     Command(
         "compare",
@@ -145,5 +161,12 @@ COMMANDS = (
         "put a run inside the spread of published values, or list them",
         _published_arguments,
         _published,
+    ),
+    Command(
+        "history",
+        "judge it",
+        "the runs of a folder as a series, with where success changed",
+        _history_arguments,
+        _history,
     ),
 )

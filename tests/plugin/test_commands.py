@@ -28,6 +28,7 @@ BAD_INPUT = {
     "gate": (["nowhere", "--max-errors=some"], "--max-errors must be a whole number, 0 or more, got 'some'"),
     "compare": (["nowhere", "elsewhere", "--flips=-1"], "--flips: must be a whole number, 0 or more, got '-1'"),
     "import": (["nowhere.json", "-o", "run"], "'nowhere.json' is not a file"),
+    "history": (["nowhere"], "there is no run with episodes below 'nowhere'"),
     "rank": (["nowhere", "elsewhere", "--confidence=1"], "--confidence: must be between 0 and 1, got '1'"),
     "published": (["--benchmark=vimabench"], "unknown benchmark 'vimabench'"),
     "merge": (["nowhere"], "the following arguments are required: -o/--output"),
