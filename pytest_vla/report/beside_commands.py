@@ -90,9 +90,9 @@ def _rank(options: argparse.Namespace) -> int:
     runs = [readable(path) for _, path in named]
     names = [name or short for (name, _), short in zip(named, told_apart(runs), strict=True)]
     found = rank(runs, names, options.confidence)
-    print(json.dumps(ranking_data(found), indent=1) if options.json else ranking_text(found))
     if options.output is not None:
         print(f"written: {write_ranking(found, options.output)}", file=sys.stderr)
+    print(json.dumps(ranking_data(found), indent=1) if options.json else ranking_text(found))
     return 0
 
 
@@ -140,9 +140,9 @@ def _history(options: argparse.Namespace) -> int:
     from pytest_vla.report.history import history, history_text, read_history, write_history
 
     series = history(read_history(options.folder))
-    print(history_text(series))
     if options.output is not None:
         print(f"written: {write_history(series, options.output)}", file=sys.stderr)
+    print(history_text(series))
     return 0
 
 
