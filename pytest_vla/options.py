@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from pytest_vla.policies.conventions import preset_names
 from pytest_vla.policies.kinds import choices
 
 Kind = Literal[
@@ -129,6 +130,11 @@ class InferenceOptions:
         default=0,
         metadata=option("count", "N", "Actions to execute of each chunk (default: the policy's own, or all)"),
     )
+    preset: str | None = field(
+        default=None,
+        metadata=option("text", "NAME", f"What the policy's numbers mean, by its family: {', '.join(preset_names())}"),
+    )
+    conventions: Mapping[str, Any] = field(default_factory=dict)  # [tool.pytest_vla.conventions], a person's own
     ensemble: str | None = field(
         default=None,
         metadata=option("ensemble", "HOW", "What overlapping chunks become: newest, mean or exponential"),

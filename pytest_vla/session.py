@@ -32,7 +32,7 @@ from pytest_vla.messages import (
     repeat,
 )
 from pytest_vla.options import Settings, shown_path
-from pytest_vla.policies import PolicyError, PolicySource
+from pytest_vla.policies import PolicyError, PolicySource, SharedSource
 from pytest_vla.policies.kinds import kind_of
 from pytest_vla.report.junit import junit_properties
 from pytest_vla.report.live import Live
@@ -157,14 +157,26 @@ class Session:
         elif self.settings.run.resume:
             resumed = ", nothing to resume in it"
         first = f"vla: policy {self.identity}, run {self.writer.path}{resumed}"
-        return "\n".join([first, *mode_lines(self.settings), *self._ignored()])
+        converted = [f"vla: {suite}: {line}" for suite, lines in self._converted().items() for line in lines]
+        return "\n".join([first, *mode_lines(self.settings), *self._ignored(), *converted])
+
+    def _converted(self) -> dict[str, tuple[str, ...]]:
+        """What is converted between the policy and each suite that was named."""
+        from pytest_vla.policies.conventions.conversion import applied
+
+        if not isinstance(self.source, SharedSource):
+            return {}
+        spec, corrections = self.source.spec.conventions, self.source.corrections
+        known = [name for name in self.settings.run.suite if name in suite_names()]
+        return {name: lines for name in known if (lines := applied(spec, get_suite(name), corrections))}
 
     def _ignored(self) -> list[str]:
         """Options that were given and change nothing here."""
         asked = self.settings.inference
         if asked.policy is None or kind_of(asked.policy).place != "env":
             return []
-        given = {"--vla-device": asked.device, "--vla-batch": asked.batch, "--vla-horizon": asked.horizon}
+        given: dict[str, Any] = {"--vla-device": asked.device, "--vla-batch": asked.batch}
+        given |= {"--vla-horizon": asked.horizon, "--vla-preset": asked.preset}
         names = [name for name, value in given.items() if value]
         return [f"vla: {name} is ignored: policy '{asked.policy}' is no model" for name in names]
 
@@ -185,7 +197,10 @@ class Session:
         known = [name for name in self.settings.run.suite if name in suite_names()]
         suites = {suite.name: suite.version for suite in map(get_suite, known)}
         policy = {**self.identity.to_dict(), "spec": self.source.spec.to_dict()}
-        return RunWriter.create(path, provenance(policy, suites, self.settings.to_dict()))
+        writer = RunWriter.create(path, provenance(policy, suites, self.settings.to_dict()))
+        for name, lines in self._converted().items():
+            writer.write({"type": "converted", "suite": name, "lines": list(lines)})
+        return writer
 
     def _resume(self, path: Path) -> RunWriter:
         run = read_run(path)

@@ -57,9 +57,9 @@ class Declared(Policy):
     Cameras it did not name are not sent to it; the prompt is, when its spec says `prompt=True`, as a plain tree.
     """
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, spec: PolicySpec | None = None) -> None:
         self.policy = policy
-        self.spec = policy.spec
+        self.spec = spec or policy.spec
 
     def reset(self, episode: EpisodeKey) -> Any:
         return self.policy.reset(episode)
@@ -75,8 +75,9 @@ def declared(observation: Observation, spec: PolicySpec) -> Observation:
     seen = dict(observation)
     if "prompt" in seen and not spec.prompt:
         del seen["prompt"]
-    if spec.cameras and isinstance(seen.get("images"), Mapping):
-        seen["images"] = _of_cameras(seen["images"], spec.cameras)
+    cameras = tuple(spec.conventions.cameras) or spec.cameras
+    if cameras and isinstance(seen.get("images"), Mapping):
+        seen["images"] = _of_cameras(seen["images"], cameras)
     if "scan" in seen:
         scan = seen.pop("scan")
         if spec.scan:

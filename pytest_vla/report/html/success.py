@@ -17,7 +17,7 @@ from pytest_vla.run.intervals import Interval
 from pytest_vla.run.table import OUTCOMES
 
 MOST_COLUMNS = 12
-PHASES = ("reset", "act", "step")
+PHASES = ("reset", "draw", "act", "step")
 
 Tallies = dict[Cell, Tally]
 Column = tuple[str, str]  # partition and perturbation
