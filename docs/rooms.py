@@ -50,6 +50,10 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("hunt",),
         ("episode", "execution", "messages", "options", "perturb", "run", "suite"),
     ),
+    "doctor": (
+        ("doctor",),
+        ("episode", "inference", "options", "policies", "rollout", "run", "suite"),
+    ),
     "plugin": (("plugin", "session", "collection", "ending", "forgetting", "reference"), ("*",)),
     "cli": (("cli",), ("*",)),
     "suites": (("suites",), ("answers", "episode", "isolate", "kit", "perturb", "policies", "sim", "suite")),

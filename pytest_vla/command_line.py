@@ -6,6 +6,7 @@ import argparse
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,12 +86,7 @@ def _refuse_episodes_of_hunts(typed: Mapping[str, Any], table: Mapping[str, Any]
 
 def _read_table(config: pytest.Config) -> dict[str, Any]:
     path = config.rootpath / "pyproject.toml"
-    if not path.is_file():
-        return {}
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("pytest_vla", {})
-    except tomllib.TOMLDecodeError as error:
-        raise pytest.UsageError(f"{path}: {error}") from None
+    table = _table_of(path)
     known = [*(one.key for one in OPTIONS), CONVENTIONS]
     for name in table:
         new = RENAMED.get(name.replace("_", "-"))
@@ -99,6 +95,22 @@ def _read_table(config: pytest.Config) -> dict[str, Any]:
         if name not in known:
             raise pytest.UsageError(unknown("option", name, known, f"in [{TABLE}] of {path}"))
     return dict(table)
+
+
+def _table_of(path: Path) -> dict[str, Any]:
+    """[tool.pytest_vla] of a file; empty where there is none."""
+    if not path.is_file():
+        return {}
+    try:
+        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("pytest_vla", {})
+    except tomllib.TOMLDecodeError as error:
+        raise pytest.UsageError(f"{path}: {error}") from None
+    return table
+
+
+def corrections_in(path: Path) -> dict[str, Any]:
+    """The corrections of conventions that a pyproject.toml has; none where there is no such file."""
+    return _corrections(_table_of(path).get(CONVENTIONS, {}))
 
 
 def _corrections(table: Any) -> dict[str, Any]:

@@ -122,6 +122,9 @@ class InferenceOptions:
         default=(),
         metadata=option("names", "NAMES", "Modules, files or folders whose code a model file may run, or all"),
     )
+    doctor: bool = field(
+        default=False, metadata=flag("At the end, examine the wiring of policy and suite, as pytest-vla doctor does")
+    )
     allow_leaks: bool = field(
         default=False,
         metadata=flag("Run a policy although it was trained on tasks that count as unseen; the report says so"),

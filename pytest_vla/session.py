@@ -15,7 +15,8 @@ from pytest_vla.answers.collected import read_answers, reference_line
 from pytest_vla.ending import CLEAN, Ending
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.execution import misfit
-from pytest_vla.inference.session import describe, local_workers, mode_lines, open_policy, statistics
+from pytest_vla.inference.cost import cost_lines
+from pytest_vla.inference.session import cost, describe, local_workers, mode_lines, open_policy, statistics
 from pytest_vla.messages import (
     HuntBegan,
     HuntEnded,
@@ -59,6 +60,7 @@ from pytest_vla.suite import get_suite, suite_names
 from pytest_vla.watchdog import Watchdog
 
 if TYPE_CHECKING:
+    from pytest_vla.doctor.findings import Examination
     from pytest_vla.gate.plugin import GateSession
     from pytest_vla.inference.service import Service
 
@@ -94,6 +96,8 @@ class Session:
         self._watchdog = Watchdog(settings.run.timeout)
         self._properties: dict[str, list[tuple[str, object]]] = {}
         self._inference: dict[str, Any] | None = None
+        self._cost: dict[str, Any] | None = None
+        self._examined: list[Examination] = []
         self._pytest_session: pytest.Session | None = None
         self.writer = self._open(held.file)
         self._measured = self.before is not None and len(self.before.table.measured()) > 0
@@ -344,6 +348,9 @@ class Session:
         if self.service is not None:
             self._inference = statistics(self.service, self._transport_s)
             self.writer.write(self._inference)
+        self._write_cost()
+        if self.settings.inference.doctor and session.exitstatus in CLEAN:
+            self._examine()
         if self.reference is not None:
             self._compare_with(self.reference)
         self.run = read_run(self.writer.path)
@@ -366,6 +373,22 @@ class Session:
             verdict=None if judgement is None else judgement.exit_code,
         ).exit_status()
 
+    def _write_cost(self) -> None:
+        """What the policy costs, beside the pace of the suites that it was asked in."""
+        ran = sorted({cell.suite for cell in self.plan.part.cells()} & {*suite_names()}) if self.plan else []
+        self._cost = cost(self.source, self.service, {name: get_suite(name).control_hz for name in ran})
+        if self._cost is not None and self._cost["calls"]:
+            self.writer.write(self._cost)
+
+    def _examine(self) -> None:
+        """`--vla-doctor`: every suite of the run, by the policy as it was asked."""
+        from pytest_vla.doctor.session import examine_run
+
+        ran = sorted({cell.suite for cell in self.plan.part.cells()}) if self.plan else []
+        self._examined = examine_run(self.source, self.settings, ran)
+        for made in self._examined:
+            self.writer.write({"type": "doctor", **made.to_record()})
+
     def _compare_with(self, reference: Path) -> None:
         """Keep what the reference answered: whatever is said later of this run follows from its own file."""
         run = read_run(reference)
@@ -384,6 +407,13 @@ class Session:
         write_summary(terminalreporter, self.run, speed=self.live.speed())
         for line in describe(self._inference) if self._inference is not None else ():
             terminalreporter.line(line)
+        for line in cost_lines(self._cost) if self._cost is not None else ():
+            terminalreporter.line(line)
+        if self._examined:
+            terminalreporter.section("vla doctor")
+        for made in self._examined:
+            for line in made.lines():
+                terminalreporter.line(f"{made.suite}: {line}")
         if self.run.hunts:
             self._write_hunts(terminalreporter, self.run)
         flips = flip_rate(self.run.table) if not self.usage_error else None

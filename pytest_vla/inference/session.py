@@ -108,6 +108,23 @@ def statistics(service: Service, transport_s: float) -> dict[str, Any]:
     return {"type": "inference", **found, "transport_ms": round(1e3 * transport_s / max(found["requests"], 1), 3)}
 
 
+def cost(source: PolicySource, service: Service | None, control_hz: Mapping[str, float]) -> dict[str, Any] | None:
+    """The line of the run file about what the policy costs; None for one that is no model of its own."""
+    from pytest_vla.inference.cost import cost_record, peak_memory, weights_of
+    from pytest_vla.inference.local import LocalPolicy
+
+    if service is not None:
+        memory = sum(map(peak_memory, service.pids))
+        return cost_record(service.total(), service.weights, memory, source.spec, control_hz)
+    policy: Any = getattr(source, "policy", None)
+    while policy is not None and not isinstance(policy, LocalPolicy):
+        policy = getattr(policy, "policy", None)
+    if policy is None or not policy.statistics.requests:
+        return None
+    weights = weights_of(policy, source.text)
+    return cost_record(policy.statistics, weights, peak_memory(), source.spec, control_hz)
+
+
 def describe(record: Mapping[str, Any]) -> list[str]:
     """The same for the terminal."""
     from pytest_vla.inference import status, tuning

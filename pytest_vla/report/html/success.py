@@ -245,7 +245,14 @@ def _inference(run: Run) -> list[str]:
     from pytest_vla.inference.session import describe_recorded
 
     recorded = [text for line in run.of_type("inference") for text in describe_recorded(line)]
-    return [text.removeprefix("inference: ") for text in recorded]
+    return [text.removeprefix("inference: ") for text in recorded] + _cost(run)
+
+
+def _cost(run: Run) -> list[str]:
+    """What the policy costs."""
+    from pytest_vla.inference.cost import cost_lines_recorded
+
+    return [text for line in run.of_type("cost") for text in cost_lines_recorded(line)]
 
 
 def _unperturbed(tallies: Tallies) -> Tallies:
