@@ -6,7 +6,7 @@ The discs slide for the first steps of an episode and then lie still. The named 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -90,7 +90,7 @@ class Reach(vla.Suite):
     version = "1"
     cameras = ("main", "wrist")
     state_keys = ("ee",)
-    image_sizes = {"main": (PX, PX), "wrist": (PX, PX)}
+    image_sizes: ClassVar = {"main": (PX, PX), "wrist": (PX, PX)}
     control_hz = 10.0
     conventions = Conventions(
         cameras={"main": Camera(role="main"), "wrist": Camera(role="wrist")},

@@ -52,7 +52,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "doctor": (
         ("doctor",),
-        ("episode", "inference", "options", "policies", "rollout", "run", "suite"),
+        ("inference", "options", "policies", "rollout", "run", "suite"),
     ),
     "plugin": (("plugin", "session", "collection", "ending", "forgetting", "reference"), ("*",)),
     "cli": (("cli",), ("*",)),

@@ -84,8 +84,8 @@ COMMANDS = (
         _arguments,
         _doctor,
         description=(
-            "Asks what must hold of any policy, tries conventions on episodes of the suite's oracle, plays the best few, "
-            "and says what it found. Exit code 0: nothing wrong in the wiring, 1: a finding, 4: bad input."
+            "Asks what must hold of any policy, tries conventions on episodes of the suite's oracle, plays the best "
+            "few, and says what it found. Exit code 0: nothing wrong in the wiring, 1: a finding, 4: bad input."
         ),
     ),
 )

@@ -165,10 +165,8 @@ class Doctor:
         for place, (best, found) in enumerate(scored[:BEST_SINGLES]):
             if found.score <= as_it_is.score + BETTER / 2:
                 break
-            others = [
-                c for c in changes(spec, self.suite, {**self.source.corrections, **best}) if not set(c) & set(best)
-            ]
-            others = [c for c in others if not set(c) & set(ONLY_PLAYED)]
+            others = changes(spec, self.suite, {**self.source.corrections, **best})
+            others = [c for c in others if place < 2 or any(_same(c, each) for each in promising)]
             together = [{**best, **other} for other in [*others, *_fitted(others, found)]]
             new = [pair for pair in together if not any(_same(pair, known) for known, _ in pairs)]
             pairs += self._scored(shown, new)
