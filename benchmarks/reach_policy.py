@@ -103,7 +103,7 @@ def demonstrations(episodes: int, first: int = 100_000, noise: float = 0.02) -> 
     return seen, np.stack(chunks)
 
 
-def train(steps: int = 1200, episodes: int = 400, seed: int = 0) -> ReachPolicy:
+def train(steps: int = 2500, episodes: int = 400, seed: int = 0) -> ReachPolicy:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     policy = ReachPolicy()
@@ -125,7 +125,7 @@ def train(steps: int = 1200, episodes: int = 400, seed: int = 0) -> ReachPolicy:
     return policy.eval()
 
 
-def trained(folder: Path, steps: int = 1200) -> ReachPolicy:
+def trained(folder: Path, steps: int = 2500) -> ReachPolicy:
     """The policy after so many steps, kept in a folder."""
     path = folder / f"reach_{steps}.pt"
     policy = ReachPolicy().eval()

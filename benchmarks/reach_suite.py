@@ -24,7 +24,7 @@ MOST_M = 0.04  # of one action along each axis
 STEPS = 24
 SLIDING = 6
 SLIDE_M = 0.09
-COLOURS = {"red": (220, 40, 40), "blue": (40, 60, 220), "green": (50, 180, 60)}
+COLOURS = {"red": (220, 40, 40), "blue": (40, 60, 220), "yellow": (240, 220, 30)}
 
 
 class ReachEnv(gymnasium.Env[Any, Any]):
@@ -72,7 +72,7 @@ class ReachEnv(gymnasium.Env[Any, Any]):
         return {
             "images": {"main": self._draw((0.0, 0.0), HALF_M), "wrist": self._draw(self.hand[:2], WRIST_M)},
             "state": {"ee": np.array([*self.hand, self.opening], np.float32)},
-            "instruction": f"Reach the {self.colour} disc.",
+            "instruction": f"Reach the {self.colour.upper()} disc.",
         }
 
     def _draw(self, centre: Any, half_m: float) -> Any:

@@ -57,8 +57,9 @@ def check(policy: Policy, recorded: Sequence[Recorded], fresh: Callable[[list[Ro
     near = _nearness(alone)
     repeatable = _check_repeatable(policy, rows, alone, near, made)
     if repeatable:
-        if _check_company(policy, rows, alone, near, made):
-            _check_memory(policy, recorded, near, made)
+        _check_memory(policy, recorded, near, made)
+        if not made.findings:
+            _check_company(policy, rows, alone, near, made)
         if not made.findings:
             _check_fresh(rows, alone, near, fresh, made)
     if not made.findings:
@@ -162,10 +163,10 @@ def _check_repeatable(policy: Policy, rows: list[Row], alone: list[Any], near: f
     return False
 
 
-def _check_company(policy: Policy, rows: list[Row], alone: list[Any], near: float, made: Checked) -> bool:
+def _check_company(policy: Policy, rows: list[Row], alone: list[Any], near: float, made: Checked) -> None:
     """The same answer alone and in a batch, in any order of rows, whatever the others are told."""
     if len(rows) < 2:
-        return True
+        return
     try:
         together = _ask(policy, rows)
         backwards = _ask(policy, rows[::-1])[::-1]
@@ -173,10 +174,10 @@ def _check_company(policy: Policy, rows: list[Row], alone: list[Any], near: floa
         made.findings.append(
             _finding("batch", "it fails in a batch", "let act() take any number of rows", f"{len(rows)} rows: {error}")
         )
-        return False
+        return
     first, second = _off(alone, together), _off(alone, backwards)
     if max(first) <= near or max(second) <= near:  # one tie that falls the other way is no fault
-        return True
+        return
     wrong = sum(each > near for each in first)
     evidence = f"{wrong} of {len(rows)} answers differ from those alone, by up to {max(first):.3g}"
     mode = training_layers(policy)
@@ -192,7 +193,6 @@ def _check_company(policy: Policy, rows: list[Row], alone: list[Any], near: floa
         fault = "answers depend on who else is in the batch"
         cure = "mask paddings, and let no row look at another; --vla-batch=1 avoids it"
         made.findings.append(_finding("batch", fault, cure, evidence))
-    return False
 
 
 def _from_first(policy: Policy, rows: list[Row], together: list[Any], near: float, name: str) -> bool:

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -70,25 +71,26 @@ class Doctor:
         return replace(made, seconds=round(perf_counter() - start, 1))
 
     def _examine(self) -> Examination:
-        named = {"policy": self.source.text, "suite": self.suite.name}
+        nothing = Examination(self.source.text, self.suite.name)
         recorded, spent = self._record()
         checked = self._check(recorded)
         cost = self._cost(recorded)
         remarks = tuple(checked.remarks)
         if any(finding.name == "broken" for finding in checked.findings):
-            return Examination(**named, findings=tuple(checked.findings), remarks=remarks, episodes=spent, cost=cost)
+            return replace(nothing, findings=tuple(checked.findings), remarks=remarks, episodes=spent, cost=cost)
         trials = Trials(self._played_keys, self.episodes, spent)
         as_it_is = Played()
         trials.play(as_it_is, lambda key: self._play(key, {}), 4)
         shown = [each for each in recorded if each.actions is not None]
         offline = self._offline(shown, {})
-        findings, tried = list(checked.findings), []
+        findings = list(checked.findings)
+        tried: list[Mapping[str, Any]] = []
         if as_it_is.tally[0] < WORKS and isinstance(self.source, SharedSource):
             trials.play(as_it_is, lambda key: self._play(key, {}), BASELINE)
             found, tried = self._try(trials, as_it_is, shown, offline)
             findings += [found] if found is not None else []
-        return Examination(
-            **named,
+        return replace(
+            nothing,
             findings=tuple(findings),
             remarks=remarks,
             verdict=self._verdict(bool(findings), as_it_is, offline),
@@ -139,7 +141,8 @@ class Doctor:
 
     def _unchunked(self, change: Change) -> Policy:
         """The policy as it answers, chunks whole."""
-        return fitted(asked_policy(self.source), self.suite, None, {**self.source.corrections, **change, "wait": 0})
+        changes = {**self.source.corrections, **change}
+        return fitted(asked_policy(self.source), self.suite, None, changes, whole_chunks=True)
 
     def _offline(self, shown: list[Recorded], change: Change) -> Agreement | None:
         """How well the policy agrees with what was demonstrated; None where nothing was, or it cannot answer."""
@@ -172,7 +175,7 @@ class Doctor:
             pairs += self._scored(shown, new)
         ranked = [each for each in [*scored, *pairs] if each[1].score > as_it_is.score + BETTER]
         ranked.sort(key=lambda each: -(each[1].score - SIMPLER * len(each[0])))
-        played = [({name: value}, None) for change in single for name, value in change.items() if name in ONLY_PLAYED]
+        played: list[tuple[Change, Agreement | None]] = [(c, None) for c in single if set(c) & set(ONLY_PLAYED)]
         return [*_distinct(ranked)[:BEST_FEW], *played]
 
     def _scored(self, shown: list[Recorded], tried: Sequence[Change]) -> list[tuple[Change, Agreement]]:
@@ -189,7 +192,7 @@ class Doctor:
             if trials.left < 3:
                 break
             self.tell(f"doctor: playing with {config_lines(change)} ...")
-            after, value, helps = trials.judge(as_it_is, lambda key, change=change: self._play(key, change))
+            after, value, helps = trials.judge(as_it_is, partial(self._play, change=change))
             score = None if found is None else round(found.score, 3)
             tried.append({"change": dict(change), "agreement": score, "solved": list(after.tally)})
             if helps:

@@ -287,11 +287,10 @@ def _lines(ours: Conventions, theirs: Conventions) -> list[str]:
     if ours.state and theirs.state and _layout(ours.state) != _layout(theirs.state):
         found.append(f"state: {_layout(theirs.state)} -> {_layout(ours.state)}")
     for part, place in zip(theirs.action, _places(ours.action, theirs.action), strict=True):
-        given = ours.action[place] if place is not None else None
-        if given is None:
+        if place is None:
             found.append(f"action: {part.kind} is {part.default:g}, which the policy does not give")
-        elif _meant((given,)) != _meant((part,)):
-            found.append(f"action: {given} -> {part}")
+        elif _meant((ours.action[place],)) != _meant((part,)):
+            found.append(f"action: {ours.action[place]} -> {part}")
     if theirs.action and _renormalises(ours.normalisation):
         assert ours.normalisation is not None
         found.append(f"action: un-normalised by {ours.normalisation.method} of '{_key(ours.normalisation)}'")

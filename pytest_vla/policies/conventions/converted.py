@@ -18,17 +18,23 @@ if TYPE_CHECKING:
 
 
 def fitted(
-    policy: Policy, suite: Suite, env: gymnasium.Env[Any, Any] | None, corrections: Mapping[str, Any] | None = None
+    policy: Policy,
+    suite: Suite,
+    env: gymnasium.Env[Any, Any] | None,
+    corrections: Mapping[str, Any] | None = None,
+    *,
+    whole_chunks: bool = False,
 ) -> Policy:
     """The policy as it acts in a suite; the very same one where nothing has to be converted.
 
-    Without an environment it can do everything but wait.
+    Without an environment it can do everything but wait. With `whole_chunks` its answers stay as they are: what they
+    mean is known only step by step.
     """
     conversion = conversion_for(policy.spec.conventions, suite, corrections)
     horizon = conversion.policy.horizon
     if horizon and isinstance(policy, Chunked):
         policy = Chunked(policy.policy, horizon, policy.ensemble, policy.decay)
-    return Converted(policy, conversion, suite, env) if conversion else policy
+    return Converted(policy, conversion, suite, env, whole_chunks) if conversion else policy
 
 
 @dataclass
@@ -51,9 +57,15 @@ class Converted(Policy):
     """A policy behind a conversion. It stands outside of chunks: how far away a place is, is known when one goes."""
 
     def __init__(
-        self, policy: Policy, conversion: Conversion, suite: Suite, env: gymnasium.Env[Any, Any] | None
+        self,
+        policy: Policy,
+        conversion: Conversion,
+        suite: Suite,
+        env: gymnasium.Env[Any, Any] | None,
+        whole_chunks: bool = False,
     ) -> None:
         self.policy, self.conversion, self.suite, self.env = policy, conversion, suite, env
+        self.whole_chunks = whole_chunks
         self.spec = policy.spec
 
     def reset(self, episode: EpisodeKey) -> Acted:
@@ -75,7 +87,7 @@ class Converted(Policy):
 
     def done(self, action: Any, observation: Observation) -> Any:
         """An action of the policy as the suite takes it."""
-        if isinstance(action, Exception) or not self.conversion.changes_actions:
+        if isinstance(action, Exception) or self.whole_chunks or not self.conversion.changes_actions:
             return action
         flat = self.suite.flatten_action(action) if isinstance(action, Mapping) else action
         return self.conversion.do(flat, observation)
