@@ -215,8 +215,8 @@ def w_first(action: Any) -> Any:
     return {name: np.roll(value, 1, -1) if "rotation" in name else value for name, value in action.items()}
 
 
-def from_front(seen: Observation) -> Observation:
-    return {**seen, "images": {"top": seen["images"]["front"]}}
+def larger_poses(factor: float) -> Callable[[Any], Any]:
+    return lambda action: {name: factor * value if "position" in name else value for name, value in action.items()}
 
 
 def as_places(actions: Any, seen: Any) -> Any:
@@ -254,11 +254,6 @@ def unworded(policy: Any) -> Policy:
     return Miswired(policy, spec=replace(policy.spec, conventions=Conventions()))
 
 
-def vima_by_front() -> Policy:
-    policy = shipped("vima_cross")
-    return Miswired(policy, see=from_front, spec=replace(policy.spec, cameras=("front",)))
-
-
 FAULTS: dict[str, Case] = {
     "bomb: gripper": Case(lambda: Miswired(shipped("bomb_visuomotor"), do=flipped_gripper), "bomb", {"gripper": -1}),
     "bomb: turned": Case(lambda: Miswired(shipped("bomb_visuomotor"), see=turned180), "bomb", {"turn": "rotate180"}),
@@ -266,7 +261,9 @@ FAULTS: dict[str, Case] = {
     "vima: w first": Case(
         lambda: Miswired(shipped("vima_cross"), do=w_first), "vima", {"rotation": "quaternion_wxyz"}, VIMA_TASKS
     ),
-    "vima: front for top": Case(vima_by_front, "vima", {"cameras": {"front": "top"}}, VIMA_TASKS),
+    "vima: centimetres": Case(
+        lambda: Miswired(shipped("vima_cross"), do=larger_poses(100)), "vima", {"scale": 0.01}, VIMA_TASKS
+    ),
     "reach: bgr": Case(lambda: Miswired(reach(), see=bgr), "reach", {"colours": "bgr"}),
     "reach: wording": Case(lambda: unworded(reach()), "reach", {"wording": None}),
     "reach: normalisation": Case(wrong_key, "reach", {"normalisation": "reach"}),
@@ -297,10 +294,10 @@ PAIRS: dict[str, Case] = {
     "reach: upside down, centimetres": Case(
         lambda: Miswired(reach(), upside_down, larger(100)), "reach", {"turn": "vertical", "scale": 0.01}
     ),
-    "vima: w first, front for top": Case(
-        lambda: Miswired(vima_by_front(), do=w_first),
+    "vima: w first, centimetres": Case(
+        lambda: Miswired(shipped("vima_cross"), do=lambda action: larger_poses(100)(w_first(action))),
         "vima",
-        {"rotation": "quaternion_wxyz", "cameras": {"front": "top"}},
+        {"rotation": "quaternion_wxyz", "scale": 0.01},
         VIMA_TASKS,
     ),
     "agnostos_delta: absolute, gripper": Case(

@@ -59,13 +59,13 @@ class ReachEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         cut = np.clip(np.asarray(action, np.float64), self.action_space.low, self.action_space.high)
         self.hand = np.clip(self.hand + cut[:3], [-HALF_M, -HALF_M, 0.0], [HALF_M, HALF_M, 0.2])
-        self.opening, self.time = float(cut[3]), self.time + 1
+        was_open, self.opening, self.time = self.opening > 0.5, float(cut[3]), self.time + 1
         near = np.linalg.norm(self.hand[:2] - self.target) < REACH_M and self.hand[2] < 0.02
         gripped = self.opening < 0.5 and self.hand[2] < 0.03
-        success = bool(near and gripped)
+        success = bool(near and gripped and was_open)
         info: dict[str, Any] = {"success": success}
         if gripped and not success:
-            info |= {"failure": "constraint_violated", "message": "closed beside the disc"}
+            info |= {"failure": "constraint_violated", "message": "closed, but not about the disc"}
         return self._seen(), float(success), success, False, info
 
     def _seen(self) -> dict[str, Any]:

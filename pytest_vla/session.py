@@ -383,9 +383,13 @@ class Session:
     def _examine(self) -> None:
         """`--vla-doctor`: every suite of the run, by the policy as it was asked."""
         from pytest_vla.doctor.session import examine_run
+        from pytest_vla.replay import suite_of
 
-        ran = sorted({cell.suite for cell in self.plan.part.cells()}) if self.plan else []
-        self._examined = examine_run(self.source, self.settings, ran)
+        first: dict[str, Record] = {}
+        for record in read_run(self.writer.path).records():
+            first.setdefault(record.key.suite, record)
+        suites = [suite_of(record, trust=True) for record in first.values()]  # with -n only workers import tests
+        self._examined = examine_run(self.source, self.settings, suites)
         for made in self._examined:
             self.writer.write({"type": "doctor", **made.to_record()})
 

@@ -12,7 +12,7 @@ from pytest_vla.doctor.fresh import fresh_answers
 from pytest_vla.inference.session import local_source
 from pytest_vla.policies import PolicyError, PolicySource
 from pytest_vla.policies.kinds import kind_of
-from pytest_vla.suite import Suite, get_suite, typed_suite
+from pytest_vla.suite import Suite, typed_suite
 
 if TYPE_CHECKING:
     from pytest_vla.options import InferenceOptions, Settings
@@ -38,11 +38,10 @@ def examine_typed(
     return _doctor(source, suite, asked, tasks, partitions, episodes, tell).examine()
 
 
-def examine_run(source: PolicySource, settings: Settings, names: Sequence[str]) -> list[Examination]:
+def examine_run(source: PolicySource, settings: Settings, suites: Sequence[Suite]) -> list[Examination]:
     """At the end of a run, each suite that was run, by the policy as it was asked: over its servers, with `-n`."""
     found = []
-    for name in names:
-        suite = get_suite(name)
+    for suite in suites:
         if source.spec.mismatch(suite, settings.inference.conventions):
             continue
         tasks = [task for task in settings.run.task if task in suite.tasks()]
