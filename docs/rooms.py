@@ -54,7 +54,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("doctor",),
         ("inference", "options", "policies", "rollout", "run", "suite"),
     ),
-    "plugin": (("plugin", "session", "collection", "ending", "forgetting", "reference"), ("*",)),
+    "plugin": (("plugin", "session", "fixtures", "collection", "ending", "forgetting", "reference", "several"), ("*",)),
     "cli": (("cli",), ("*",)),
     "suites": (("suites",), ("answers", "episode", "isolate", "kit", "perturb", "policies", "sim", "suite")),
     "suites' policies": (("suites.policy",), ("answers", "episode", "kit", "policies", "suite", "suites", "train")),
