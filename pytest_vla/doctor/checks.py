@@ -270,7 +270,13 @@ def _check_reactions(policy: Policy, rows: list[Row], alone: list[Any], made: Ch
     except _Failed as error:
         made.remarks.append(f"whether it reacts to its inputs is not known: {error}")
         return
-    if len({len(answer) for answer in alone}) == 1 and max(_off(alone, [alone[0]] * len(alone))) == 0.0:
+    constant = len({len(answer) for answer in alone}) == 1 and max(_off(alone, [alone[0]] * len(alone))) == 0.0
+    looks = bool(spec.cameras or spec.conventions.cameras)
+    blind = looks and moved["images"] == 0.0
+    if (constant or blind) and _arrives(policy, rows):
+        what = "always gives the same action" if constant else "does not react to its pictures"
+        made.remarks.append(f"it {what}, though they reach the model: that is its weights, not its wiring")
+    elif constant:
         made.findings.append(
             _finding(
                 "constant",
@@ -279,11 +285,11 @@ def _check_reactions(policy: Policy, rows: list[Row], alone: list[Any], made: Ch
                 f"{len(rows)} different observations, one answer",
             )
         )
-    elif (spec.cameras or spec.conventions.cameras) and moved["images"] == 0.0:
+    elif blind:
         made.findings.append(
             _finding(
                 "blind",
-                "it asks for pictures and does not look at them",
+                "it asks for pictures and does not react to them",
                 "check that they reach the model",
                 f"{len(rows)} observations with the pictures of others: not one number changed",
             )
@@ -306,6 +312,32 @@ def _reaction(policy: Policy, rows: list[Row], alone: list[Any], name: str) -> f
         off = _off([alone[number]], _ask(policy, [(key, changed)]))[0]
         largest = max(largest or 0.0, off)
     return largest
+
+
+def _arrives(policy: Policy, rows: list[Row]) -> bool:
+    """Whether other pictures change anything inside the policy's own torch modules, where there are any to see."""
+    layers = [layer for module in modules_of(policy) for layer in module.modules()]
+    key, observation = rows[0]
+    others = [other for _, other in rows[1:] if not _equal(observation.get("images"), other.get("images"))]
+    if not layers or not others:
+        return False
+
+    def trace(observation: Mapping[str, Any]) -> list[float]:
+        seen: list[float] = []
+
+        def hear(layer: Any, inputs: Any, output: Any) -> None:
+            seen.extend(float(t.double().abs().sum()) for t in (*inputs, output) if hasattr(t, "double"))
+
+        hooks = [layer.register_forward_hook(hear) for layer in layers]
+        try:
+            _ask(policy, [(key, observation)])
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return seen
+
+    changed = {name: others[0][name] for name in ("images", "segmentation") if name in others[0]}
+    return trace(observation) != trace({**observation, **changed})
 
 
 def training_layers(policy: Any) -> str:

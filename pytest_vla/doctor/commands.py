@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from pytest_vla.command import Command, only, share, whole
+from pytest_vla.command import Command, only, share
 
 EPISODES = 60
 
@@ -23,11 +23,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     share(parser, "ensemble")
     share(parser, "trust-policy")
     share(parser, "data", default=())
-    parser.add_argument(
-        "--episodes",
-        type=whole(10),
+    share(
+        parser,
+        "max-episodes",
         default=EPISODES,
-        metavar="N",
         help="episodes that it may play, the oracle's included (default: %(default)s)",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found as data (-: to the terminal)")
@@ -53,7 +52,7 @@ def _doctor(options: argparse.Namespace) -> int:
         conventions=_corrections(),
     )
     made = examine_typed(
-        asked, only("suite", options.suite), options.task or (), options.partition or (), options.episodes, _tell
+        asked, only("suite", options.suite), options.task or (), options.partition or (), options.max_episodes, _tell
     )
     as_data = json.dumps(made.to_record(), indent=1, ensure_ascii=False)
     if options.json is not None and str(options.json) != "-":

@@ -140,6 +140,26 @@ def test_a_batch_norm_in_training_mode_is_called_by_its_name(torch):
     assert "BatchNorm1d is in training mode" in finding.fault
 
 
+def test_weights_that_ignore_a_picture_are_no_fault_of_wiring(torch):
+    class Ignores(torch.nn.Module, vla.Policy):
+        spec = vla.PolicySpec(cameras=("main",))
+
+        def __init__(self):
+            super().__init__()
+            self.eye = torch.nn.Linear(3, 4)
+
+        def act(self, observations, states):
+            means = np.stack([np.asarray(o["images"]["main"]).mean((0, 1)) for o in observations])
+            seen = self.eye(torch.as_tensor(means, dtype=torch.float32))
+            return [np.append(o["state"]["ee"][:3], row > 1e9) for o, row in zip(observations, seen[:, 0], strict=True)]
+
+    source = source_of(Ignores().eval())
+    recorded, _ = Doctor(source, vla.get_suite("reach"))._record()
+    made = check(source.policy, recorded, lambda rows: None)
+    assert not made.findings
+    assert "weights, not its wiring" in " ".join(made.remarks)
+
+
 def test_looks_at_a_change_that_does_not_help_keep_their_rate_of_false_alarms():
     rng = np.random.default_rng(0)
     alarms = 0
