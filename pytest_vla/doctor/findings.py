@@ -53,8 +53,15 @@ class Examination:
         for finding in self.findings:
             said += [f"found: {finding}", f"       {finding.evidence}"]
         said += [self.verdict] if self.verdict else []
+        said += self._offline_lines()
         said += [f"note: {remark}" for remark in self.remarks]
         return [*said, f"{self.episodes} episodes, {self.seconds:.0f} s"]
+
+    def _offline_lines(self) -> list[str]:
+        """The offline numbers of the policy as it is."""
+        names = {"l1": "L1 error", "direction": "direction", "scale": "scale", "gripper_timing": "gripper timing"}
+        known = [f"{word} {self.offline[name]:.3g}" for name, word in names.items() if name in self.offline]
+        return [f"offline: {', '.join(known)}"] if known else []
 
 
 def config_lines(config: Mapping[str, Any]) -> str:

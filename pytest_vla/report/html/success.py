@@ -252,7 +252,7 @@ def _cost(run: Run) -> list[str]:
     """What the policy costs."""
     from pytest_vla.inference.cost import cost_lines_recorded
 
-    return [text for line in run.of_type("cost") for text in cost_lines_recorded(line)]
+    return [text.removeprefix("cost: ") for line in run.of_type("cost") for text in cost_lines_recorded(line)]
 
 
 def _unperturbed(tallies: Tallies) -> Tallies:
