@@ -59,7 +59,10 @@ class PolicySpec:
         return cls(**known)
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "conventions": self.conventions.to_dict()}
+        """In built-in types; conventions only where there are any, so that digests made of this stay what they were."""
+        made = asdict(self)
+        del made["conventions"]
+        return {**made, "conventions": self.conventions.to_dict()} if self.conventions else made
 
     def mismatch(self, suite: Suite, corrections: Mapping[str, Any] | None = None) -> str | None:
         """Why this policy cannot act in `suite`, or None when it can; corrections are those of a person."""
