@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +30,10 @@ Row = tuple["EpisodeKey", Mapping[str, Any]]
 
 @dataclass
 class Checked:
-    """What was found, what else was seen, and how long a call took."""
+    """What was found, and what else was seen."""
 
     findings: list[Finding]
     remarks: list[str]
-    call_s: float = 0.0
 
 
 class _Failed(Exception):
@@ -47,9 +45,7 @@ def check(policy: Policy, recorded: Sequence[Recorded], fresh: Callable[[list[Ro
     rows = _rows(recorded)
     made = Checked([], [])
     try:
-        start = perf_counter()
         alone = [_ask(policy, [row])[0] for row in rows]
-        made.call_s = (perf_counter() - start) / len(rows)
         _check_finite(alone)
     except _Failed as error:
         made.findings.append(_finding("broken", str(error), "mend the policy: no episode can be played", str(error)))

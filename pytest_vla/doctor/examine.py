@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import gymnasium
 
     from pytest_vla.episode import EpisodeKey, Result
-    from pytest_vla.policies import Policy
+    from pytest_vla.policies import Policy, PolicySpec
     from pytest_vla.suite import Suite
 
 EPISODES = 60
@@ -38,6 +38,9 @@ BEST_FEW = 5  # changes that are played
 BEST_SINGLES = 4  # changes that are tried together with others: the first two with all, the rest with PARTNERS
 PARTNERS = 8
 BETTER = 0.08  # of agreement: less is no reason to play a change
+MAX_ENVS = 4
+OFFLINE_S, CHANGES = 900.0, 150  # what recorded episodes may take, and about how many changes that is for
+LEAST_STEPS = 12
 SIMPLER = 0.03  # of agreement that a second change must be worth
 
 
@@ -81,7 +84,8 @@ class Doctor:
         trials = Trials(self._played_keys, self.episodes, spent)
         as_it_is = Played()
         trials.play(as_it_is, lambda key: self._play(key, {}), 4)
-        shown = [each for each in recorded if each.actions is not None]
+        one_row = cost.get("calls", {}).get("1", {}).get("p50_ms", 0.0) / 1e3
+        shown = _affordable([each for each in recorded if each.actions is not None], one_row, self.source.spec)
         offline = self._offline(shown, {})
         findings = list(checked.findings)
         tried: list[Mapping[str, Any]] = []
@@ -221,8 +225,8 @@ class Doctor:
     def _env_for(self, task: str) -> gymnasium.Env[Any, Any]:
         group = self.suite.env_group(task)
         if group not in self._envs:
-            for other in [*self._envs]:
-                self._envs.pop(other).close()
+            while len(self._envs) >= MAX_ENVS:
+                self._envs.pop(next(iter(self._envs))).close()
             self._envs[group] = self.suite.make_env(task)
         env: gymnasium.Env[Any, Any] = self._envs[group]
         return env
@@ -244,6 +248,19 @@ def asked_policy(source: PolicySource) -> Policy:
     """The policy of a source as it answers, not as its chunks are executed."""
     assert isinstance(source, SharedSource)
     return source.policy.policy if isinstance(source.policy, Chunked) else source.policy
+
+
+def _affordable(shown: list[Recorded], call_s: float, spec: PolicySpec) -> list[Recorded]:
+    """As many of the recorded episodes as a slow policy can be asked about for every change."""
+    steps = min(spec.horizon or spec.chunk, spec.chunk)
+    most = max(int(OFFLINE_S / CHANGES / max(call_s, 1e-4)) * steps, LEAST_STEPS)
+    kept: list[Recorded] = []
+    for episode in shown:
+        left = most - sum(len(each.observations) for each in kept)
+        if left < min(LEAST_STEPS, len(episode.observations)):
+            break
+        kept.append(replace(episode, observations=episode.observations[:left], actions=episode.actions[:left]))
+    return kept
 
 
 def _fitted(singles: Sequence[Change], found: Agreement) -> list[Change]:
