@@ -175,11 +175,6 @@ def untrained(seed: int) -> Any:
     return ReachPolicy().eval()
 
 
-def act_folder(name: str) -> str:
-    """A LeRobot folder that `python -m benchmarks.doctor_act` made, where LeRobot is installed."""
-    return str(CACHE / name)
-
-
 # --- faults -----------------------------------------------------------------------------------------------------------
 
 
