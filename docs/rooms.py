@@ -34,6 +34,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("episode", "kit", "options", "perturb", "policies", "rollout", "run", "suite"),
     ),
     "testing": (("testing",), ("episode", "perturb", "policies", "rollout", "suite")),
+    "readers": (("readers",), ("episode", "options", "run")),
     "messages": (("messages",), ("episode", "run")),
     "train": (("train",), ("inference", "messages", "options", "policies", "rollout", "suite")),
     "gate": (("gate",), ("answers", "episode", "options", "run", "suite")),
@@ -42,6 +43,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("report",),
         ("answers", "episode", "gate", "inference", "options", "perturb", "replay", "rollout", "run", "suite"),
     ),
+    "evaluate": (("evaluate",), ("episode", "inference", "options", "policies", "rollout", "run", "suite")),
     "execution": (
         ("execution",),
         ("episode", "inference", "messages", "options", "policies", "rollout", "run", "suite"),

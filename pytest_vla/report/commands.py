@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -34,25 +33,6 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--episode", metavar="ID", help="the episode of an rrd file: SUITE/TASK-PARTITION-INDEX")
     parser.add_argument("--model", metavar="NAME", help="the model's name in a model-index (default: the policy's)")
     ask_for_trust(parser)
-
-
-def _rank_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{RUN_HELP}; NAME=RUN gives it a name")
-    parser.add_argument(
-        "--confidence", type=_share, default=0.95, metavar="SHARE", help="of all at once (default: 0.95)"
-    )
-    parser.add_argument("--json", action="store_true", help="the ranking as data, with all differences")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it as a page: FILE.html or a folder")
-
-
-def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"must be between 0 and 1, got {text!r}")
-    return value
 
 
 def _runs_arguments(parser: argparse.ArgumentParser) -> None:
@@ -121,34 +101,12 @@ def _read(path: Path) -> Run:
     return run
 
 
-def _rank(options: argparse.Namespace) -> int:
-    from pytest_vla.gate.ranking import rank
-    from pytest_vla.report.order import told_apart
-    from pytest_vla.report.ranking import ranking_data, ranking_text, write_ranking
-
-    named = [_named(text) for text in options.runs]
-    runs = [_read(path) for _, path in named]
-    names = [name or short for (name, _), short in zip(named, told_apart(runs), strict=True)]
-    found = rank(runs, names, options.confidence)
-    print(json.dumps(ranking_data(found), indent=1) if options.json else ranking_text(found))
-    if options.output is not None:
-        print(f"written: {write_ranking(found, options.output)}", file=sys.stderr)
-    return 0
-
-
-def _named(text: str) -> tuple[str, Path]:
-    """A run, or NAME=RUN; a file whose name has such a sign in it is a run."""
-    name, sign, path = text.partition("=")
-    return (name, Path(path)) if sign and name and not Path(text).exists() else ("", Path(text))
-
-
 COMMANDS = (
     Command("runs", "look at a run", "list the runs in vla-runs/ with their numbers", _runs_arguments, _runs),
     Command(
         "report", "look at a run", "write a run, or two side by side, as one HTML page", _report_arguments, _report
     ),
     Command("plot", "look at a run", "write figures for a paper, as PNG and SVG", _plot_arguments, _plot),
-    Command("rank", "judge it", "rank two policies or more by the episodes all runs share", _rank_arguments, _rank),
     Command("watch", "look at a run", "follow a run from another terminal", _watch_arguments, _watch),
     Command(
         "export",
