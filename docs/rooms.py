@@ -14,7 +14,7 @@ PAGE = REPOSITORY / "docs" / "how_it_works.md"
 BEGIN, END = "<!-- rooms: python docs/rooms.py -->", "<!-- end of rooms -->"
 
 #: Small things that belong to nobody and import nothing of ours.
-LEAVES = ("_version", "deadline", "logs", "pictures", "suggest", "watchdog")
+LEAVES = ("_version", "deadline", "drawing", "logs", "pictures", "suggest", "watchdog")
 
 #: Each room, from the ground up, with the modules in it and the rooms it may import; the leaves are everybody's.
 ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -51,6 +51,10 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "hunt": (
         ("hunt",),
         ("episode", "execution", "messages", "options", "perturb", "run", "suite"),
+    ),
+    "doctor": (
+        ("doctor",),
+        ("inference", "options", "policies", "rollout", "run", "suite"),
     ),
     "plugin": (("plugin", "session", "fixtures", "collection", "ending", "forgetting", "reference", "several"), ("*",)),
     "cli": (("cli",), ("*",)),

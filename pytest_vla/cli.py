@@ -14,6 +14,7 @@ import pytest
 
 from pytest_vla._version import __version__
 from pytest_vla.command import PURPOSES, RUN_HELP, Command, ask_for_trust, only, share, whole
+from pytest_vla.doctor.commands import COMMANDS as DOCTOR_COMMANDS
 from pytest_vla.gate.commands import COMMANDS as GATE_COMMANDS
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.inference.commands import COMMANDS as INFERENCE_COMMANDS
@@ -254,6 +255,7 @@ COMMANDS: tuple[Command, ...] = (
     *GATE_COMMANDS,
     *BESIDE_COMMANDS,
     Command("merge", "judge it", "one run file of several runs of the same policy", _merge_arguments, _merge),
+    *DOCTOR_COMMANDS,
     *INFERENCE_COMMANDS,
     *TRAIN_COMMANDS,
     Command(

@@ -6,17 +6,21 @@ import argparse
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_vla.options import GROUPS, OPTIONS, RENAMED, Kind, Option, Settings, renamed
+from pytest_vla.policies.conventions import check_corrections
+from pytest_vla.policies.errors import PolicyError
 from pytest_vla.suggest import unknown
 from pytest_vla.suite import canonical
 
 TABLE = "tool.pytest_vla"
 SEVERAL: tuple[Kind, ...] = ("names", "suites", "folders")  # may be typed more than once
 GATE = "gate"  # a flag on the command line, a table of its own in pyproject.toml
+CONVENTIONS = "conventions"  # a table of pyproject.toml only
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -40,6 +44,8 @@ def read_settings(config: pytest.Config) -> Settings:
     values: dict[str, Any] = {}
     if isinstance(table.get(GATE), dict):
         values["gate_table"] = table.pop(GATE)
+    if CONVENTIONS in table:
+        values[CONVENTIONS] = _corrections(table.pop(CONVENTIONS))
     for one in OPTIONS:
         if one.key in typed:
             values[one.key] = read_value(one, typed[one.key], one.flag)
@@ -80,13 +86,8 @@ def _refuse_episodes_of_hunts(typed: Mapping[str, Any], table: Mapping[str, Any]
 
 def _read_table(config: pytest.Config) -> dict[str, Any]:
     path = config.rootpath / "pyproject.toml"
-    if not path.is_file():
-        return {}
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("pytest_vla", {})
-    except tomllib.TOMLDecodeError as error:
-        raise pytest.UsageError(f"{path}: {error}") from None
-    known = [one.key for one in OPTIONS]
+    table = _table_of(path)
+    known = [*(one.key for one in OPTIONS), CONVENTIONS]
     for name in table:
         new = RENAMED.get(name.replace("_", "-"))
         if new is not None:
@@ -94,6 +95,29 @@ def _read_table(config: pytest.Config) -> dict[str, Any]:
         if name not in known:
             raise pytest.UsageError(unknown("option", name, known, f"in [{TABLE}] of {path}"))
     return dict(table)
+
+
+def _table_of(path: Path) -> dict[str, Any]:
+    """[tool.pytest_vla] of a file; empty where there is none."""
+    if not path.is_file():
+        return {}
+    try:
+        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("pytest_vla", {})
+    except tomllib.TOMLDecodeError as error:
+        raise pytest.UsageError(f"{path}: {error}") from None
+    return table
+
+
+def corrections_in(path: Path) -> dict[str, Any]:
+    """The corrections of conventions that a pyproject.toml has; none where there is no such file."""
+    return _corrections(_table_of(path).get(CONVENTIONS, {}))
+
+
+def _corrections(table: Any) -> dict[str, Any]:
+    try:
+        return check_corrections(table)
+    except PolicyError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 # --- kinds of values -------------------------------------------------------------------------------------------------

@@ -278,7 +278,7 @@ def misfit(spec: PolicySpec, suite: Suite, asked: InferenceOptions) -> str | Non
             f"the policy was trained on {', '.join(leaked)}, unseen in '{suite.name}'. "
             "--vla-allow-leaks runs it all the same, and the report says so"
         )
-    return spec.mismatch(suite)
+    return spec.mismatch(suite, asked.conventions)
 
 
 def suite_named(name: str) -> Suite:

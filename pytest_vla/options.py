@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from pytest_vla.policies.conventions import preset_names
 from pytest_vla.policies.kinds import choices
 
 Kind = Literal[
@@ -121,6 +122,9 @@ class InferenceOptions:
         default=(),
         metadata=option("names", "NAMES", "Modules, files or folders whose code a model file may run, or all"),
     )
+    doctor: bool = field(
+        default=False, metadata=flag("At the end, examine the wiring of policy and suite, as pytest-vla doctor does")
+    )
     allow_leaks: bool = field(
         default=False,
         metadata=flag("Run a policy although it was trained on tasks that count as unseen; the report says so"),
@@ -129,6 +133,11 @@ class InferenceOptions:
         default=0,
         metadata=option("count", "N", "Actions to execute of each chunk (default: the policy's own, or all)"),
     )
+    preset: str | None = field(
+        default=None,
+        metadata=option("text", "NAME", f"What the policy's numbers mean, by its family: {', '.join(preset_names())}"),
+    )
+    conventions: Mapping[str, Any] = field(default_factory=dict)  # [tool.pytest_vla.conventions], a person's own
     ensemble: str | None = field(
         default=None,
         metadata=option("ensemble", "HOW", "What overlapping chunks become: newest, mean or exponential"),

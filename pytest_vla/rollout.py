@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.deadline import DeadlineExceeded, deadline
+from pytest_vla.drawing import drawing
 from pytest_vla.episode import UNSOLVED_REASONS, EpisodeError, EpisodeKey, Outcome, Result, writable
 from pytest_vla.policies.base import PolicyError
 from pytest_vla.suite import Suite, Termination, get_suite
@@ -115,7 +116,7 @@ class Attempt:
         self.scene: Mapping[str, str | float] = {}
         self.initial_digest = ""
         self.states = hashlib.blake2b(digest_size=16)
-        self.timings = {"reset": 0.0, "act": 0.0, "step": 0.0}
+        self.timings = {"reset": 0.0, "draw": 0.0, "act": 0.0, "step": 0.0}
         self.state: Any = None
         self.kept: Mapping[str, Any] = {}
         self.space = ""
@@ -228,7 +229,7 @@ class Attempt:
     def _guard(self, phase: str, reason: str, call: Callable[[], Any]) -> Any:
         """Time one call and turn what it raises into an episode error with the reason of its side."""
         self.phase = phase
-        start = perf_counter()
+        start, drawn = perf_counter(), drawing.seconds
         try:
             return call()
         except (DeadlineExceeded, EpisodeError):
@@ -238,7 +239,9 @@ class Attempt:
         except Exception as error:
             raise EpisodeError(reason, "".join(traceback.format_exception(error)).rstrip()) from error
         finally:
-            self.timings[phase] += perf_counter() - start
+            drew = drawing.seconds - drawn if phase == "act" else 0.0  # pictures are drawn when a policy looks
+            self.timings["draw"] += drew
+            self.timings[phase] += perf_counter() - start - drew
 
 
 def measured(progress: float | None) -> float | None:

@@ -15,7 +15,8 @@ from pytest_vla.answers.collected import read_answers, reference_line
 from pytest_vla.ending import CLEAN, Ending
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.execution import misfit
-from pytest_vla.inference.session import describe, local_workers, mode_lines, open_policy, statistics
+from pytest_vla.inference.cost import cost_lines
+from pytest_vla.inference.session import cost, describe, local_workers, mode_lines, open_policy, statistics
 from pytest_vla.messages import (
     HuntBegan,
     HuntEnded,
@@ -32,7 +33,7 @@ from pytest_vla.messages import (
     repeat,
 )
 from pytest_vla.options import Settings, shown_path
-from pytest_vla.policies import PolicyError, PolicySource
+from pytest_vla.policies import PolicyError, PolicySource, SharedSource
 from pytest_vla.policies.kinds import kind_of
 from pytest_vla.report.junit import junit_properties
 from pytest_vla.report.live import Live
@@ -59,6 +60,7 @@ from pytest_vla.suite import get_suite, suite_names
 from pytest_vla.watchdog import Watchdog
 
 if TYPE_CHECKING:
+    from pytest_vla.doctor.findings import Examination
     from pytest_vla.gate.plugin import GateSession
     from pytest_vla.inference.service import Service
 
@@ -94,6 +96,8 @@ class Session:
         self._watchdog = Watchdog(settings.run.timeout)
         self._properties: dict[str, list[tuple[str, object]]] = {}
         self._inference: dict[str, Any] | None = None
+        self._cost: dict[str, Any] | None = None
+        self._examined: list[Examination] = []
         self._pytest_session: pytest.Session | None = None
         self.writer = self._open(held.file)
         self._measured = self.before is not None and len(self.before.table.measured()) > 0
@@ -157,14 +161,26 @@ class Session:
         elif self.settings.run.resume:
             resumed = ", nothing to resume in it"
         first = f"vla: policy {self.identity}, run {self.writer.path}{resumed}"
-        return "\n".join([first, *mode_lines(self.settings), *self._ignored()])
+        converted = [f"vla: {suite}: {line}" for suite, lines in self._converted().items() for line in lines]
+        return "\n".join([first, *mode_lines(self.settings), *self._ignored(), *converted])
+
+    def _converted(self) -> dict[str, tuple[str, ...]]:
+        """What is converted between the policy and each suite that was named."""
+        from pytest_vla.policies.conventions.conversion import applied
+
+        if not isinstance(self.source, SharedSource):
+            return {}
+        spec, corrections = self.source.spec.conventions, self.source.corrections
+        known = [name for name in self.settings.run.suite if name in suite_names()]
+        return {name: lines for name in known if (lines := applied(spec, get_suite(name), corrections))}
 
     def _ignored(self) -> list[str]:
         """Options that were given and change nothing here."""
         asked = self.settings.inference
         if asked.policy is None or kind_of(asked.policy).place != "env":
             return []
-        given = {"--vla-device": asked.device, "--vla-batch": asked.batch, "--vla-horizon": asked.horizon}
+        given: dict[str, Any] = {"--vla-device": asked.device, "--vla-batch": asked.batch}
+        given |= {"--vla-horizon": asked.horizon, "--vla-preset": asked.preset}
         names = [name for name, value in given.items() if value]
         return [f"vla: {name} is ignored: policy '{asked.policy}' is no model" for name in names]
 
@@ -185,7 +201,10 @@ class Session:
         known = [name for name in self.settings.run.suite if name in suite_names()]
         suites = {suite.name: suite.version for suite in map(get_suite, known)}
         policy = {**self.identity.to_dict(), "spec": self.source.spec.to_dict()}
-        return RunWriter.create(path, provenance(policy, suites, self.settings.to_dict()))
+        writer = RunWriter.create(path, provenance(policy, suites, self.settings.to_dict()))
+        for name, lines in self._converted().items():
+            writer.write({"type": "converted", "suite": name, "lines": list(lines)})
+        return writer
 
     def _resume(self, path: Path) -> RunWriter:
         run = read_run(path)
@@ -329,6 +348,9 @@ class Session:
         if self.service is not None:
             self._inference = statistics(self.service, self._transport_s)
             self.writer.write(self._inference)
+        self._write_cost()
+        if self.settings.inference.doctor and session.exitstatus in CLEAN:
+            self._examine()
         if self.reference is not None:
             self._compare_with(self.reference)
         self.run = read_run(self.writer.path)
@@ -351,6 +373,26 @@ class Session:
             verdict=None if judgement is None else judgement.exit_code,
         ).exit_status()
 
+    def _write_cost(self) -> None:
+        """What the policy costs, beside the pace of the suites that it was asked in."""
+        ran = sorted({cell.suite for cell in self.plan.part.cells()} & {*suite_names()}) if self.plan else []
+        self._cost = cost(self.source, self.service, {name: get_suite(name).control_hz for name in ran})
+        if self._cost is not None and self._cost["calls"]:
+            self.writer.write(self._cost)
+
+    def _examine(self) -> None:
+        """`--vla-doctor`: every suite of the run, by the policy as it was asked."""
+        from pytest_vla.doctor.session import examine_run
+        from pytest_vla.replay import suite_of
+
+        first: dict[str, Record] = {}
+        for record in read_run(self.writer.path).records():
+            first.setdefault(record.key.suite, record)
+        suites = [suite_of(record, trust=True) for record in first.values()]  # with -n only workers import tests
+        self._examined = examine_run(self.source, self.settings, suites)
+        for made in self._examined:
+            self.writer.write({"type": "doctor", **made.to_record()})
+
     def _compare_with(self, reference: Path) -> None:
         """Keep what the reference answered: whatever is said later of this run follows from its own file."""
         run = read_run(reference)
@@ -369,6 +411,13 @@ class Session:
         write_summary(terminalreporter, self.run, speed=self.live.speed())
         for line in describe(self._inference) if self._inference is not None else ():
             terminalreporter.line(line)
+        for line in cost_lines(self._cost) if self._cost is not None else ():
+            terminalreporter.line(line)
+        if self._examined:
+            terminalreporter.section("vla doctor")
+        for made in self._examined:
+            for line in made.lines():
+                terminalreporter.line(f"{made.suite}: {line}")
         if self.run.hunts:
             self._write_hunts(terminalreporter, self.run)
         flips = flip_rate(self.run.table) if not self.usage_error else None

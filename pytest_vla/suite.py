@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.policies.conventions import Conventions
 from pytest_vla.suggest import unknown
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ class Suite(ABC):
     state_keys: Sequence[str] = ()
     image_sizes: Mapping[str, tuple[int, int]] = {}  # height and width by camera, where they are known
     rotations: Sequence[str] = ()  # the ways in which an action may have its rotation, other than the space's own
+    #: what pictures, state and actions mean, as data: what a policy has otherwise is converted
+    conventions: Conventions = Conventions()
     #: what the numbers mean, and in which units: by `state.KEY`, and by `action` or `action.PART`
     meanings: Mapping[str, str] = {}
     #: perturbation axes that this suite brings, in the groups there are

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import Any
 
+from pytest_vla.drawing import drawing
 from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.inference.channel import (
     FAILURE,
@@ -93,10 +94,11 @@ class Lane:
             raise EpisodeError("server_lost", "the inference server was lost earlier in this episode")
         assert self._sock is not None
         self._number = (self._number + 1) % 2**32
-        self._asked = monotonic()
+        self._asked, drawn = monotonic(), drawing.seconds
         try:
             message = Message(REQUEST, number=self._number)
             self._write(state, observation, message)
+            self._asked += drawing.seconds - drawn  # what is drawn for a request is no transport
             message.sent = monotonic()
             self._outbox.send(self._sock, message)
         except ChannelClosed:

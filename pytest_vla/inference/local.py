@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
+from pytest_vla.drawing import drawing
 from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.inference.engine import Engine, Episode, Failure, Job
+from pytest_vla.inference.status import Statistics
 from pytest_vla.inference.tree import TreeError, flatten, plain, signature
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
 
@@ -17,6 +20,7 @@ class LocalPolicy(Policy):
     def __init__(self, policy: Policy, fixed: int = 0) -> None:
         self.spec = getattr(policy, "spec", PolicySpec())
         self._engine = Engine(policy, fixed)
+        self.statistics = Statistics()
 
     def reset(self, episode: EpisodeKey) -> Episode:
         return Episode(episode)
@@ -26,7 +30,10 @@ class LocalPolicy(Policy):
             Job(state, self._plain(observation, state), self._kind(observation))
             for observation, state in zip(observations, states, strict=True)
         ]
+        start, drawn = perf_counter(), drawing.seconds
         answers = self._engine.answer(jobs)
+        seconds = perf_counter() - start - (drawing.seconds - drawn)
+        self.statistics.batch(len(jobs), sum(isinstance(answer, Failure) for answer in answers), 0.0, seconds, 0)
         for answer in answers:
             if isinstance(answer, Failure):
                 raise error_of(answer)
@@ -57,9 +64,9 @@ class Declared(Policy):
     Cameras it did not name are not sent to it; the prompt is, when its spec says `prompt=True`, as a plain tree.
     """
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, spec: PolicySpec | None = None) -> None:
         self.policy = policy
-        self.spec = policy.spec
+        self.spec = spec or policy.spec
 
     def reset(self, episode: EpisodeKey) -> Any:
         return self.policy.reset(episode)
@@ -75,8 +82,9 @@ def declared(observation: Observation, spec: PolicySpec) -> Observation:
     seen = dict(observation)
     if "prompt" in seen and not spec.prompt:
         del seen["prompt"]
-    if spec.cameras and isinstance(seen.get("images"), Mapping):
-        seen["images"] = _of_cameras(seen["images"], spec.cameras)
+    cameras = tuple(spec.conventions.cameras) or spec.cameras
+    if cameras and isinstance(seen.get("images"), Mapping):
+        seen["images"] = _of_cameras(seen["images"], cameras)
     if "scan" in seen:
         scan = seen.pop("scan")
         if spec.scan:

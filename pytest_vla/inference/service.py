@@ -106,8 +106,17 @@ class Service:
         for process in self.pids:
             hear(process)
 
+    @property
+    def weights(self) -> dict[str, int]:
+        """Parameters and bytes of what the servers have loaded."""
+        return dict(self.introduction.get("weights", {}))
+
+    def total(self) -> Statistics:
+        """What all replicas have counted."""
+        return sum((replica.page.read() for replica in self._replicas), Statistics())
+
     def statistics(self) -> dict[str, Any]:
-        total = sum((replica.page.read() for replica in self._replicas), Statistics())
+        total = self.total()
         restarts = [note for replica in self._replicas for note in replica.deaths]
         tuned = [replica.tuned for replica in self._replicas if replica.tuned]
         record = {**total.to_record(), "replicas": len(self._replicas), "restarts": len(restarts), "deaths": restarts}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.options import InferenceOptions, Settings
 from pytest_vla.policies.base import Policy, PolicySpec
+from pytest_vla.policies.conventions import check_corrections, preset
+from pytest_vla.policies.digests import text_digest
 from pytest_vla.policies.kinds import kind_of, load_policy
 from pytest_vla.policies.source import PolicySource, SharedSource
 
@@ -117,6 +120,23 @@ def statistics(service: Service, transport_s: float) -> dict[str, Any]:
     return {"type": "inference", **found, "transport_ms": round(1e3 * transport_s / max(found["requests"], 1), 3)}
 
 
+def cost(source: PolicySource, service: Service | None, control_hz: Mapping[str, float]) -> dict[str, Any] | None:
+    """The line of the run file about what the policy costs; None for one that is no model of its own."""
+    from pytest_vla.inference.cost import cost_record, peak_memory, weights_of
+    from pytest_vla.inference.local import LocalPolicy
+
+    if service is not None:
+        memory = sum(map(peak_memory, service.pids))
+        return cost_record(service.total(), service.weights, memory, source.spec, control_hz)
+    policy: Any = getattr(source, "policy", None)
+    while policy is not None and not isinstance(policy, LocalPolicy):
+        policy = getattr(policy, "policy", None)
+    if policy is None or not policy.statistics.requests:
+        return None
+    weights = weights_of(policy, source.text)
+    return cost_record(policy.statistics, weights, peak_memory(), source.spec, control_hz)
+
+
 def describe(record: Mapping[str, Any]) -> list[str]:
     """The same for the terminal."""
     from pytest_vla.inference import status, tuning
@@ -164,7 +184,8 @@ def _asked_as_told(source: SharedSource, policy: Policy, options: InferenceOptio
     """The same source whose policy sees what it declared and is asked once per horizon."""
     from pytest_vla.inference.local import Declared
 
-    asked: Policy = Declared(policy)
+    source = _as_meant(source, options)
+    asked: Policy = Declared(policy, source.spec)
     source = replace(source, batch=fixed_batch(options) or None)
     if source.spec.chunk <= 1:
         return replace(source, policy=asked)
@@ -172,3 +193,16 @@ def _asked_as_told(source: SharedSource, policy: Policy, options: InferenceOptio
 
     horizon, ensemble = execution(source.spec, options.horizon, options.ensemble)
     return replace(source, policy=Chunked(asked, horizon, ensemble), horizon=horizon, ensemble=ensemble)
+
+
+def _as_meant(source: SharedSource, options: InferenceOptions) -> SharedSource:
+    """The same source with the conventions of a preset and a person's corrections: both change what it does."""
+    corrections = check_corrections(options.conventions)
+    spec = source.spec
+    if options.preset is not None:
+        spec = replace(spec, conventions=preset(options.preset), horizon=preset(options.preset).horizon or spec.horizon)
+    if options.preset is None and not corrections:
+        return source
+    told = json.dumps([spec.conventions.to_dict(), corrections], sort_keys=True, default=str)
+    digest = f"{source.digest}+conventions:{text_digest(told)[:16]}"
+    return replace(source, spec=spec, corrections=corrections, digest=digest)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pytest_vla.policies.conventions import Camera, Conventions, Part
 from pytest_vla.suite import Requirement, Suite, SuiteError
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ class GantrySuite(TaskSuite):
         "state.ee": "x, y, z (m) of the tip, and how far the gripper is open (0 to 1)",
         "action": "x, y, z (m) to go to, and how far to open the gripper (0 to 1)",
     }
+    conventions = Conventions(
+        cameras={"front": Camera(role="main"), "wrist": Camera(role="wrist")},
+        state=(Part("position", "ee"), Part("gripper", "ee")),
+        action=(Part("position"), Part("gripper")),
+    )
     requires = (MUJOCO,)
 
     def noop(self, env: gymnasium.Env[Any, Any]) -> Any:

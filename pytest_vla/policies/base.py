@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from pytest_vla.policies.conventions import Conventions
+from pytest_vla.policies.errors import PolicyError
+
 if TYPE_CHECKING:
     from pytest_vla.episode import EpisodeKey
     from pytest_vla.suite import Suite
 
+__all__ = ["ENSEMBLES", "Observation", "Policy", "PolicyError", "PolicySpec", "pixels"]
+
 Observation = Mapping[str, Any]
 ENSEMBLES = ("newest", "mean", "exponential")
-
-
-class PolicyError(Exception):
-    """A policy cannot be loaded, does not fit the suite, or broke its contract."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class PolicySpec:
         default_factory=dict
     )  # height and width by camera, where it matters
     trained_on: tuple[str, ...] = ()  # the tasks it was trained on, or is shown; empty: it does not say
+    conventions: Conventions = field(default_factory=Conventions)  # what its numbers mean; empty: as the suite has it
 
     def __post_init__(self) -> None:
         if self.horizon is not None and self.horizon < 1:
@@ -53,25 +55,35 @@ class PolicySpec:
             known[name] = tuple(known.get(name, ()))
         sizes = known.get("image_sizes") or {}
         known["image_sizes"] = {camera: (int(height), int(width)) for camera, (height, width) in sizes.items()}
+        known["conventions"] = Conventions.from_dict(known.get("conventions") or {})
         return cls(**known)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """In built-in types; conventions only where there are any, so that digests made of this stay what they were."""
+        made = asdict(self)
+        del made["conventions"]
+        return {**made, "conventions": self.conventions.to_dict()} if self.conventions else made
 
-    def mismatch(self, suite: Suite) -> str | None:
-        """Why this policy cannot act in `suite`, or None when it can."""
+    def mismatch(self, suite: Suite, corrections: Mapping[str, Any] | None = None) -> str | None:
+        """Why this policy cannot act in `suite`, or None when it can; corrections are those of a person."""
         if self.suites and suite.name not in self.suites:
             return f"the policy acts in {', '.join(self.suites)}, not in '{suite.name}'"
+        from pytest_vla.policies.conventions.conversion import misfit
+
+        unconvertible = misfit(self.conventions, suite, corrections)
+        if unconvertible is not None:
+            return unconvertible
+        converted = self.conventions
         for what, wanted, given in (
             ("rotation", (self.rotation,) if self.rotation else (), suite.rotations),
-            ("camera", (*self.cameras, *self.scan), suite.cameras),
-            ("state key", self.state_keys, suite.state_keys),
+            ("camera", (*(() if converted.cameras else self.cameras), *self.scan), suite.cameras),
+            ("state key", () if converted.state else self.state_keys, suite.state_keys),
         ):
             lacking = [name for name in wanted if name not in given]
             if lacking:
                 return f"the policy needs {what} {', '.join(map(repr, lacking))}; '{suite.name}' has {', '.join(given)}"
         for camera, size in self.image_sizes.items():
-            there = suite.image_sizes.get(camera, size)
+            there = size if camera in converted.cameras else suite.image_sizes.get(camera, size)
             if tuple(there) != tuple(size):
                 return f"the policy takes {pixels(size)} of camera '{camera}'; '{suite.name}' gives {pixels(there)}"
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ class PolicySource(ABC):
     horizon: int | None = None  # steps between two requests; None executes each chunk to its end
     ensemble: str | None = None  # what overlapping chunks become
     batch: int | None = None  # rows of every call in a deterministic run
+    corrections: Mapping[str, Any] = field(default_factory=dict)  # what a person says of its conventions
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -49,7 +50,9 @@ class SharedSource(PolicySource):
     policy: Policy = field(repr=False)
 
     def bind(self, suite: Suite, env: gymnasium.Env[Any, Any]) -> Policy:
-        return self.policy
+        from pytest_vla.policies.conventions.converted import fitted
+
+        return fitted(self.policy, suite, env, self.corrections)
 
     def move_to(self, device: str) -> None:
         """Where the model computes; a policy without `to` computes where it likes."""

@@ -117,6 +117,8 @@ def rates(run: Run) -> dict[str, Any]:
         ],
         "all": _rate(run.once.tally()),
         "scenes": _scene_rates(run),
+        "cost": [{name: value for name, value in line.items() if name != "type"} for line in run.of_type("cost")],
+        "doctor": [{name: value for name, value in line.items() if name != "type"} for line in run.of_type("doctor")],
     }
 
 

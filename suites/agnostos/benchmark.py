@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_vla.kit.suite import MUJOCO, TaskSuite, own
+from pytest_vla.policies.conventions import Camera, Conventions, Part
 from pytest_vla.suite import Published, Requirement, Termination
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ KEYFRAMES = {
     "action": "x, y, z (m) and quaternion x, y, z, w to go to, the gripper (1: open), whether to ignore collisions (1)"
 }
 STEPS = {"action": "metres along x, y, z, a rotation vector (rad) in the room's axes, and the gripper (1: open)"}
+CAMERAS = {"front": Camera(role="main"), "wrist": Camera(role="wrist")}
+EE = (Part("position", "ee"), Part("rotation", "ee", form="quaternion_xyzw"), Part("gripper", "ee"))
+KEYFRAME = (Part("position"), Part("rotation", form="quaternion_xyzw"), Part("gripper"), Part("flag", default=1.0))
+STEP = (Part("position", mode="delta"), Part("rotation", form="axis_angle", mode="delta"), Part("gripper"))
 SPLITS = ("seen", "unseen_level1", "unseen_level2")
 VARIATIONS = "variations"  # the partition in which an episode's number says which variation it is
 ONE_VARIATION = "variation_"  # the partitions of one variation each
@@ -67,6 +72,7 @@ class AgnostosSuite(TaskSuite):
         self.control_hz = 20.0 if mode == "delta" else 1.0
         self.image_sizes = dict.fromkeys(self.cameras, (image_px, image_px))
         self.meanings = HAND | (STEPS if mode == "delta" else KEYFRAMES)
+        self.conventions = Conventions(CAMERAS, EE, STEP if mode == "delta" else KEYFRAME)
         self._tasks = tasks
         self.test_file = test_file or Path(__file__).parent / "test_agnostos.py"
 

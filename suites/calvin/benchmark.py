@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.isolate.suite import IsolatedSuite
+from pytest_vla.policies.conventions import Camera, Conventions, Part
 from pytest_vla.suite import Score, SuiteError, Termination
 
 if TYPE_CHECKING:
@@ -32,6 +33,14 @@ class CalvinSuite(IsolatedSuite):
     cameras = ("static", "gripper")
     state_keys = ("robot", "subtask")
     data = ("calvin_env/calvin_env", "calvin_env/data", "calvin_models/conf")
+    conventions = Conventions(
+        cameras={"static": Camera(role="main"), "gripper": Camera(role="wrist")},
+        action=(
+            Part("position", mode="delta", unit=0.02),
+            Part("rotation", mode="delta", form="euler_xyz", unit=0.05),
+            Part("gripper", closed=-1.0, open=1.0),
+        ),
+    )
     fetch = FETCH
     score = Score("average length", 5.0)
     test_file = Path(__file__).parent / "test_calvin.py"

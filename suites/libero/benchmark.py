@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.isolate.suite import IsolatedSuite
+from pytest_vla.policies.conventions import Camera, Conventions, Part
 from pytest_vla.suite import SuiteError, Termination
 
 from .assets import Check, check, instruction, tasks
@@ -23,6 +24,20 @@ STEP_LIMITS = {"libero_spatial": 220, "libero_object": 280, "libero_goal": 300, 
 DEFAULT_PARTITIONS = ("libero_spatial", "libero_object", "libero_goal", "libero_10")
 ASSETS_VARIABLE = "LIBERO_ASSETS"
 FETCH = "huggingface-cli download --repo-type=dataset lerobot/libero-assets --local-dir=DIR"
+#: two views upright, the hand with its two fingers, and robosuite's OSC_POSE: 1 is 5 cm or half a radian, +1 closes
+LIBERO_CONVENTIONS = Conventions(
+    cameras={"agentview": Camera(role="main"), "wrist": Camera(role="wrist")},
+    state=(
+        Part("position", "robot"),
+        Part("rotation", "robot", form="axis_angle"),
+        Part("joints", "robot", size=2),
+    ),
+    action=(
+        Part("position", mode="delta", unit=0.05),
+        Part("rotation", mode="delta", form="axis_angle", unit=0.5),
+        Part("gripper", closed=1.0, open=-1.0),
+    ),
+)
 FOLDERS = ("articulated_objects", "scenes", "stable_scanned_objects", "turbosquid_objects", "textures")
 
 
@@ -36,6 +51,7 @@ class LiberoSuite(IsolatedSuite):
     control_hz = 20.0
     cameras = ("agentview", "wrist")
     state_keys = ("robot",)
+    conventions = LIBERO_CONVENTIONS
     has_oracle = True
     data = FOLDERS
     fetch = FETCH

@@ -15,7 +15,7 @@ from pytest_vla.isolate.suite import IsolatedSuite
 from pytest_vla.suite import SuiteError, Termination
 
 from ..libero.assets import instruction
-from ..libero.benchmark import IMAGE_PX, STEP_LIMITS
+from ..libero.benchmark import IMAGE_PX, LIBERO_CONVENTIONS, STEP_LIMITS
 from .names import DIMENSIONS, base_of, rewords
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class CheckoutSuite(IsolatedSuite):
     control_hz = 20.0
     cameras = ("agentview", "wrist")
     state_keys = ("robot",)
+    conventions = LIBERO_CONVENTIONS
     has_oracle = True
     root_variable: str
 

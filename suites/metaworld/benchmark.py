@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.isolate.suite import IsolatedSuite
+from pytest_vla.policies.conventions import Camera, Conventions, Part
 from pytest_vla.suite import Termination
 
 from .tasks import INSTRUCTIONS, PARTITIONS
@@ -28,6 +29,11 @@ class MetaworldSuite(IsolatedSuite):
     control_hz = 80.0  # 5 steps of 2.5 ms a control step
     cameras = ("corner2",)
     state_keys = ("hand", "observation")
+    conventions = Conventions(
+        cameras={"corner2": Camera(role="main")},
+        state=(Part("position", "hand"), Part("gripper", "hand")),
+        action=(Part("position", mode="delta", unit=0.01), Part("gripper", closed=1.0, open=-1.0)),
+    )
     has_oracle = True
     test_file = Path(__file__).parent / "test_metaworld.py"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_vla.kit.suite import BULLET, TaskSuite, own
+from pytest_vla.policies.conventions import Camera, Conventions, Part
 from pytest_vla.suite import Termination
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .kit.task import Task
 
 Rules = Literal["faithful", "strict"]
+POSE = (Part("position", size=2), Part("rotation", form="quaternion_xyzw"))
 
 
 class VimaSuite(TaskSuite):
@@ -42,6 +44,12 @@ class VimaSuite(TaskSuite):
         "action.pose1_position": "x, y (m) where it ends",
         "action.pose1_rotation": "quaternion x, y, z, w of the tool there",
     }
+
+    conventions = Conventions(
+        cameras={"top": Camera(role="main"), "front": Camera(role="front")},
+        state=(Part("flag", "ee"),),
+        action=(*POSE, *POSE),
+    )
 
     def __init__(
         self,

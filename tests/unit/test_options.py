@@ -53,7 +53,7 @@ def test_every_option_has_help_and_a_metavar():
 def test_no_two_groups_have_an_option_of_the_same_name():
     names = [option.key for option in OPTIONS]
     assert sorted(set(names)) == sorted(names)
-    assert set(Settings().to_dict()) == {*names, "gate_table"}
+    assert set(Settings().to_dict()) == {*names, "gate_table", "conventions"}
 
 
 def test_settings_read_back_from_the_run_file_as_they_were():

@@ -52,6 +52,7 @@ VALUES: Mapping[str, Callable[[Record], Any]] = {
     "progress": lambda record: _short(record.result.progress),
     "seconds": lambda record: _short(record.result.seconds),
     "seconds_reset": lambda record: _short(record.result.timings.get("reset")),
+    "seconds_draw": lambda record: _short(record.result.timings.get("draw")),
     "seconds_act": lambda record: _short(record.result.timings.get("act")),
     "seconds_step": lambda record: _short(record.result.timings.get("step")),
     "digest": lambda record: record.result.digest,

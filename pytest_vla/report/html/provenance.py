@@ -29,6 +29,7 @@ def facts(run: Run) -> Facts:
         ("identity", "unverified" if policy.verified is False else ""),
         ("leaked", f"trained on {', '.join(run.leaked)}, where it counts as unseen" if run.leaked else ""),
         ("not comparable", "; ".join(f"{s}: {r}" for s, found in run.table.incomparable().items() for r in found)),
+        ("converted", "; ".join(_converted(run))),
         ("made", provenance.get("created")),
         ("suites", ", ".join(f"{name} version {number}" for name, number in suites.items())),
         ("commit", f"{str(commit.get('id', ''))[:12]}{' with changes' if commit.get('dirty') else ''}"),
@@ -40,6 +41,12 @@ def facts(run: Run) -> Facts:
         ("merged from", ", ".join(map(_source, provenance.get("merged") or ()))),
     ]
     return [(name, str(value)) for name, value in found if value]
+
+
+def _converted(run: Run) -> list[str]:
+    """What was converted between the policy and each suite."""
+    lines = run.of_type("converted")
+    return [f"{line.get('suite')}: {text}" for line in lines for text in line.get("lines") or () if text]
 
 
 def _source(merged: Any) -> str:

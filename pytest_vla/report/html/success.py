@@ -17,7 +17,7 @@ from pytest_vla.run.intervals import Interval
 from pytest_vla.run.table import OUTCOMES
 
 MOST_COLUMNS = 12
-PHASES = ("reset", "act", "step")
+PHASES = ("reset", "draw", "act", "step")
 
 Tallies = dict[Cell, Tally]
 Column = tuple[str, str]  # partition and perturbation
@@ -245,7 +245,14 @@ def _inference(run: Run) -> list[str]:
     from pytest_vla.inference.session import describe_recorded
 
     recorded = [text for line in run.of_type("inference") for text in describe_recorded(line)]
-    return [text.removeprefix("inference: ") for text in recorded]
+    return [text.removeprefix("inference: ") for text in recorded] + _cost(run)
+
+
+def _cost(run: Run) -> list[str]:
+    """What the policy costs."""
+    from pytest_vla.inference.cost import cost_lines_recorded
+
+    return [text.removeprefix("cost: ") for line in run.of_type("cost") for text in cost_lines_recorded(line)]
 
 
 def _unperturbed(tallies: Tallies) -> Tallies:

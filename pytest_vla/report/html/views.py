@@ -9,6 +9,7 @@ from typing import Any
 from pytest_vla.report.html.answers import answers_view
 from pytest_vla.report.html.brittleness import brittleness_view
 from pytest_vla.report.html.comparison import comparison_view
+from pytest_vla.report.html.doctor import doctor_view
 from pytest_vla.report.html.episodes import episodes_view
 from pytest_vla.report.html.page import Page
 from pytest_vla.report.html.provenance import provenance_view
@@ -39,6 +40,7 @@ VIEWS = (
     View("warnings", "", "warnings.html", warnings_view),
     View("gate", "", "gate.html", gate_view),
     View("success", "", "success.html", success_view),
+    View("doctor", "Doctor", "doctor.html", doctor_view),
     View("answers", "Answers", "answers.html", answers_view),
     View("comparison", "Comparison", "comparison.html", comparison_view),
     View("published", "Published", "published.html", published_view),

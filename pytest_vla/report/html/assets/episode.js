@@ -92,7 +92,7 @@ function facts(episode, detail) {
     ["perturbation", episode.perturbation],
     ["progress", episode.progress === null ? "" : percent(episode.progress)],
     ["steps", String(episode.steps)],
-    ["time", `${seconds(episode.seconds)} (reset ${seconds(episode.seconds_reset ?? 0)}, act ${seconds(episode.seconds_act ?? 0)}, step ${seconds(episode.seconds_step ?? 0)})`],
+    ["time", `${seconds(episode.seconds)} (reset ${seconds(episode.seconds_reset ?? 0)}, draw ${seconds(episode.seconds_draw ?? 0)}, act ${seconds(episode.seconds_act ?? 0)}, step ${seconds(episode.seconds_step ?? 0)})`],
     ["suite", `${episode.suite}, version ${episode.version}`],
     ["digest", episode.digest && make("code", {}, episode.digest)],
     ["first state", episode.initial_digest && make("code", {}, episode.initial_digest.slice(0, 64))],
