@@ -113,7 +113,7 @@ class VimaEnv(TaskEnv):
         judge, table = self.instance.judge, self.table
         if not isinstance(judge, SweepJudge):
             return lambda: None
-        return lambda: judge.watch(table.moving_state(judge.targets))
+        return lambda: judge.watch(lambda: table.moving_state(judge.targets))
 
     def observe(self) -> Observation:
         views = self.table.views(self.ids)

@@ -23,9 +23,13 @@ TOOL_START: Spot = (0.5, 0.0)
 TOOL_MASS_KG = 10.0
 HOVER_M = 0.32
 PUSH_HOVER_M = 0.31
-BLADE_HEIGHT_M = 0.005
+BLADE_HEIGHT_M = 0.007
 PUSH_LEAD_M = 0.02  # the blade comes down this far before the start ...
-PUSH_SHORT_M = 0.05  # ... and stops this far before the end
+PUSH_SHORT_M = 0.053  # ... and stops this far before the end
+SWING_M = 0.008  # an arm comes down in an arc: from this much farther out ...
+SWING_HEIGHT_M = 0.04  # ... at this height, so that the blade does not land on the block that it is to push
+SWING_STEP_M = 0.002  # per simulator step, on that last part of the way down
+PUSH_M = 0.0005  # per simulator step
 FAST_M = 0.01  # per simulator step, through empty air
 CARRY_M = 0.006  # per simulator step, with something in hand
 SLOW_M = 0.001  # per simulator step, near surfaces and while pushing
@@ -194,21 +198,13 @@ class Spatula:
         rotation = (0.0, 0.0, math.sin(turn / 2), math.cos(turn / 2))
         start = action["pose0_position"].astype(float) - PUSH_LEAD_M * ahead
         end = action["pose1_position"].astype(float) - PUSH_SHORT_M * ahead
+        outside = start * (1 + SWING_M / float(np.linalg.norm(start)))  # seen from the arm's base at the origin
         gantry = Gantry(world, watch, pace)
-        gantry.travel((float(start[0]), float(start[1]), PUSH_HOVER_M), rotation, FAST_M)
-        self._lower(world, gantry)
-        height = world.pose(TOOL).position[2]
-        gantry.travel((float(end[0]), float(end[1]), height), rotation, SLOW_M)
+        gantry.travel((float(outside[0]), float(outside[1]), PUSH_HOVER_M), rotation, FAST_M)
+        gantry.travel((float(outside[0]), float(outside[1]), SWING_HEIGHT_M), rotation, FAST_M)
+        gantry.travel((float(start[0]), float(start[1]), BLADE_HEIGHT_M), rotation, SWING_STEP_M)
+        gantry.travel((float(end[0]), float(end[1]), BLADE_HEIGHT_M), rotation, PUSH_M)
         gantry.travel((float(end[0]), float(end[1]), PUSH_HOVER_M), rotation, FAST_M)
-
-    def _lower(self, world: BulletWorld, gantry: Gantry) -> None:
-        """Down to the table, or onto what lies there: the blade rests on it instead of crushing it."""
-        lowest = BLADE_HEIGHT_M - 0.0025
-
-        def landed() -> bool:
-            return world.bottom(TOOL) <= lowest or any(c.normal[2] > 0.5 for c in world.contacts(TOOL, TOUCH_M))
-
-        gantry.descend(TOOL, landed, lowest)
 
 
 def _rotation_vector(rotation: Quaternion) -> np.ndarray:
