@@ -35,6 +35,9 @@ NOTHING_ID, FLOOR_ID, TABLE_ID = 255, 0, 1
 BACKDROP_IDS = np.array([FLOOR_ID, TABLE_ID, NOTHING_ID], dtype=np.uint8)
 BACKDROPS_KEPT = 64
 PROMPT_YAW = math.pi / 2
+OPENS_UP = "three-sided rectangle"  # in its own picture; on the table it opens downwards
+INERTIA_SCALE = 3.0
+BOXES = ("block", "shorter block", "small block")
 
 TOOLS: Mapping[Tool, Suction | Spatula] = {"suction": Suction(), "spatula": Spatula()}
 FIRST_OBJECT_ID: Mapping[Tool, int] = {"suction": 5, "spatula": 4}
@@ -76,6 +79,7 @@ class Tabletop:
         self._looks = {thing.label: _edited(thing, edits) for thing in everything}
         self._movable = tuple(thing.label for thing in everything if not thing.fixed)
         self._fixed: dict[str, Pose] = {}
+        self._low: dict[str, float] = {}
         self.world.reset()
         self.world.add_floor(FLOOR, FLOOR_Z_M)
         TOOLS[tool].add(self.world, edits.tool_start or TOOL_START)
@@ -92,14 +96,18 @@ class Tabletop:
             self._fixed[thing.label] = pose
         if not collision_parts(look.shape):
             return
+        low = _mass_below_m(look) if not thing.fixed else 0.0
+        if low:
+            self._low[thing.label] = low
         self.world.add_solid(
             thing.label,
-            look.shape,
-            lambda: collision_parts(look.shape),
-            pose,
+            f"{look.shape}|{low > 0}",
+            lambda: [part + (0.0, 0.0, low / look.scale[2]) for part in collision_parts(look.shape)],
+            _raised(pose, -low),
             mass_kg=0.0 if thing.fixed else spec.mass_kg * self.edits.mass,
             friction=spec.friction * self.edits.friction,
             scale=look.scale,
+            inertia=None if thing.fixed else _inertia(look, spec.mass_kg * self.edits.mass),
         )
 
     def push(self, label: str, by_m: Spot) -> None:
@@ -118,10 +126,15 @@ class Tabletop:
         self.settle()
 
     def state(self) -> dict[str, Pose]:
-        return {label: self._fixed.get(label) or self.world.pose(label) for label in self._looks}
+        return {label: self._fixed.get(label) or self._pose(label) for label in self._looks}
 
     def moving_state(self, labels: Iterable[str]) -> TableState:
-        return {label: self.world.pose(label) for label in labels}
+        return {label: self._pose(label) for label in labels}
+
+    def _pose(self, label: str) -> Pose:
+        """Where the middle of a thing is; physics knows where its mass is."""
+        pose, low = self.world.pose(label), self._low.get(label)
+        return _raised(pose, low) if low else pose
 
     def looks(self) -> Mapping[str, Look]:
         return self._looks
@@ -137,7 +150,8 @@ class Tabletop:
     def draw(self, asset: Asset, order: np.random.Generator) -> AssetImages:
         """A prompt's image; `order` shuffles the numbers of the objects in it."""
         if isinstance(asset, ObjectImage):
-            pose = Pose(TABLE_CENTRE, yaw_rotation(PROMPT_YAW))
+            turned = asset.look.shape == OPENS_UP
+            pose = Pose(TABLE_CENTRE, yaw_rotation(PROMPT_YAW + math.pi / 2 * turned))
             views = self._shoot([_prop(asset.look, pose)], [0], None)
             return AssetImages("object", views.rgb, views.segmentation, {0: asset.look})
         numbers = [2 + int(i) for i in order.permutation(len(asset.things))]
@@ -181,6 +195,27 @@ def _edited(thing: Thing, edits: SceneEdits) -> Look:
         x, y, z = look.scale
         look = replace(look, scale=(x * edits.scale, y * edits.scale, z * edits.scale))
     return look
+
+
+def _raised(pose: Pose, by_m: float) -> Pose:
+    """The pose along its own vertical."""
+    (a, b, c), (x, y, z, w) = pose.position, pose.rotation
+    up = (a + 2 * (x * z + w * y) * by_m, b + 2 * (y * z - w * x) * by_m, c + (1 - 2 * (x * x + y * y)) * by_m)
+    return Pose(up, pose.rotation)
+
+
+def _mass_below_m(look: Look) -> float:
+    """How far the mass is below the middle. As in the original all of it is at the bottom, but for boxes: a thing that is
+    put down half on another one leans instead of tipping over."""
+    return 0.0 if look.shape in BOXES else look.height_m / 2
+
+
+def _inertia(look: Look, mass_kg: float) -> Vector:
+    """Three times that of the box around the object: as the original has it, so things tip over as slowly as there."""
+    (x, y), z = OBJECTS[look.shape].footprint, look.height_m
+    x, y = (x * look.scale[0]) ** 2, (y * look.scale[1]) ** 2
+    share = INERTIA_SCALE * mass_kg / 12
+    return share * (y + z * z), share * (x + z * z), share * (x + y)
 
 
 def _prop(look: Look, pose: Pose) -> Prop:

@@ -79,8 +79,12 @@ class BulletWorld(Client):
         mass_kg: float = 0.0,
         friction: float = 1.0,
         scale: Vector = (1.0, 1.0, 1.0),
+        inertia: Vector | None = None,
     ) -> None:
-        """A body made of convex parts; no mass means it never moves. `parts` is asked once per `key` and scale."""
+        """A body made of convex parts; no mass means it never moves. `parts` is asked once per `key` and scale.
+
+        `inertia` (kg m2 about its axes) takes the place of what follows from its shape and mass.
+        """
         p, c = self.p, self.id
         name = f"{key}|{scale}"
         if name not in self._hulls:
@@ -89,6 +93,10 @@ class BulletWorld(Client):
             self._hulls[name] = str(path)
         shape = p.createCollisionShape(p.GEOM_MESH, fileName=self._hulls[name], physicsClientId=c)
         self._add(label, shape, mass_kg, pose, friction)
+        if inertia is not None:
+            p.changeDynamics(
+                self._bodies[label], -1, localInertiaDiagonal=inertia, physicsClientId=c
+            )
 
     def _add(self, label: str, shape: int, mass_kg: float, pose: Pose, friction: float) -> None:
         p, c = self.p, self.id
