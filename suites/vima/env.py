@@ -64,10 +64,10 @@ class VimaEnv(TaskEnv):
     now), `features`, `prompt` and `ids` (the number of each thing in the segmentation).
     """
 
-    def __init__(self, tasks: Mapping[str, Task], *, strict: bool = False) -> None:
+    def __init__(self, tasks: Mapping[str, Task], *, strict: bool = False, window: bool = False) -> None:
         self.tasks, self.strict = tasks, strict
         self.action_space, self.observation_space = action_space(), observation_space()
-        self.table = Tabletop()
+        self.table = Tabletop(window=window)
 
     def start(self, episode: EpisodeKey, edits: SceneEdits | None) -> None:
         self.task: Task = self.tasks[episode.task]

@@ -59,8 +59,9 @@ class Views:
 class Tabletop:
     """One worker's table: a physics world that is emptied for each episode, and a stage that keeps its meshes."""
 
-    def __init__(self) -> None:
-        self.world = BulletWorld()
+    def __init__(self, *, window: bool = False) -> None:
+        """With a `window` PyBullet shows what happens on the table."""
+        self.world = BulletWorld(window=window)
         self.stage = BulletStage(_load_mesh, texture_image)
         self._looks: dict[str, Look] = {}
         self._movable: tuple[str, ...] = ()

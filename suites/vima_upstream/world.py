@@ -119,6 +119,7 @@ class World:
 
     def close(self) -> None:
         self._end()
+        tempfile.tempdir = None
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _end(self) -> None:

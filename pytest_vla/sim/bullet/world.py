@@ -35,8 +35,8 @@ class Contact:
 class BulletWorld(Client):
     """Bodies with labels that fall, touch and push. `reset` forgets everything, so episodes cannot reach each other."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, window: bool = False) -> None:
+        super().__init__(window=window)
         self._hulls: dict[str, str] = {}
         self.reset()
 
