@@ -108,11 +108,11 @@ class VimaEnv(TaskEnv):
     def close(self) -> None:
         self.table.close()
 
-    def _watch(self) -> Watch:
+    def _watch(self) -> Watch | None:
         """What is done at every moment of a motion: nothing, but for tasks in which the way counts."""
         judge, table = self.instance.judge, self.table
         if not isinstance(judge, SweepJudge):
-            return lambda: None
+            return None
         return lambda: judge.watch(lambda: table.moving_state(judge.targets))
 
     def observe(self) -> Observation:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.kit.cameras import turn_of, turned_about
+from pytest_vla.kit.images import LazyImages
 from pytest_vla.kit.layout import Spot
-from pytest_vla.sim.bullet import DAYLIGHT, BulletStage, BulletWorld, Camera, Light, Picture, Prop, unpacked
+from pytest_vla.sim.bullet import DAYLIGHT, BulletStage, BulletWorld, Camera, Light, Prop, unpacked
 from pytest_vla.sim.meshes.mesh import Mesh, sheet
 from pytest_vla.sim.pose import Pose, Vector, yaw_rotation
 from pytest_vla.sim.view import vector
@@ -48,12 +49,16 @@ VIEWS: Mapping[str, Camera] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
-    """Both cameras' pictures of one moment."""
+Image = NDArray[np.uint8]
 
-    rgb: dict[str, NDArray[np.uint8]]
-    segmentation: dict[str, NDArray[np.uint8]]
+
+class Views:
+    """Both cameras' pictures of one moment, each drawn when somebody looks at it."""
+
+    def __init__(self, draw: Callable[[str], tuple[Image, Image]]) -> None:
+        shots = LazyImages(tuple(VIEWS), draw)
+        self.rgb = LazyImages(tuple(VIEWS), lambda name: shots[name][0])
+        self.segmentation = LazyImages(tuple(VIEWS), lambda name: shots[name][1])
 
 
 class Tabletop:
@@ -65,7 +70,7 @@ class Tabletop:
         self.stage = BulletStage(_load_mesh, texture_image)
         self._looks: dict[str, Look] = {}
         self._movable: tuple[str, ...] = ()
-        self._backdrops: dict[object, Picture] = {}
+        self._backdrops: dict[object, tuple[NDArray[np.uint32], Image]] = {}
 
     def close(self) -> None:
         self.world.close()
@@ -121,7 +126,7 @@ class Tabletop:
     def settle(self) -> bool:
         return self.world.settle(self._movable, STILL_M_S, SETTLE_STEPS)
 
-    def act(self, action: dict[str, NDArray[np.float32]], watch: Watch) -> None:
+    def act(self, action: dict[str, NDArray[np.float32]], watch: Watch | None) -> None:
         """Carry out one action with this episode's tool, and let things come to rest."""
         TOOLS[self.tool].act(self.world, action, self._movable, watch, self.edits.action_time)
         self.settle()
@@ -163,28 +168,32 @@ class Tabletop:
     def _shoot(self, props: Sequence[Prop], numbers: Sequence[int], edits: SceneEdits | None) -> Views:
         """Both views of the props, on the table or (without edits) in an empty world."""
         lookup = np.array([*numbers, NOTHING_ID], dtype=np.uint8)
-        rgb, segmentation, light = {}, {}, _light(edits or NEUTRAL)
-        for name, camera in VIEWS.items():
-            camera = _edited_camera(camera, (edits or NEUTRAL).camera)
-            backdrop = None if edits is None else self._backdrop(camera, light, edits)
-            self.stage.show(props)
-            picture = self.stage.picture(camera, light)
-            pixels, ids = picture.pixels, lookup[picture.props]
-            if backdrop is not None:
-                empty = picture.props < 0
-                pixels = np.where(empty, backdrop.pixels, pixels)
-                ids = np.where(empty, BACKDROP_IDS[backdrop.props], ids)
-            rgb[name], segmentation[name] = unpacked(pixels), ids
-        return Views(rgb, segmentation)
+        return Views(lambda name: self._picture(VIEWS[name], props, lookup, edits))
 
-    def _backdrop(self, camera: Camera, light: Light, edits: SceneEdits) -> Picture:
+    def _picture(
+        self, camera: Camera, props: Sequence[Prop], lookup: Image, edits: SceneEdits | None
+    ) -> tuple[Image, Image]:
+        """What a camera sees, and the number of the thing in each pixel: `lookup` has one for each prop."""
+        light = _light(edits or NEUTRAL)
+        camera = _edited_camera(camera, (edits or NEUTRAL).camera)
+        backdrop = None if edits is None else self._backdrop(camera, light, edits)
+        self.stage.show(props)
+        picture = self.stage.picture(camera, light)
+        pixels, ids = picture.pixels, lookup.take(picture.props, mode="wrap")
+        if backdrop is not None:
+            empty = picture.props < 0
+            pixels, ids = np.where(empty, backdrop[0], pixels), np.where(empty, backdrop[1], ids)
+        return unpacked(pixels), ids
+
+    def _backdrop(self, camera: Camera, light: Light, edits: SceneEdits) -> tuple[NDArray[np.uint32], Image]:
         """The empty table, drawn once: nothing is ever behind it, so objects are laid over a copy."""
         key = (camera, light, edits.table_colour, edits.table_texture, edits.background)
         if key not in self._backdrops:
             if len(self._backdrops) >= BACKDROPS_KEPT:
                 self._backdrops.clear()
             self.stage.show(_furniture(edits))
-            self._backdrops[key] = self.stage.picture(camera, light)
+            picture = self.stage.picture(camera, light)
+            self._backdrops[key] = picture.pixels, BACKDROP_IDS[picture.props]
         return self._backdrops[key]
 
 

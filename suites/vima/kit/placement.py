@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,15 +82,20 @@ def clear_distance(size: Sequence[float], other: Sequence[float]) -> float:
 
 def _mark(occupied: NDArray[np.bool_], thing: Thing) -> None:
     """Occupy the cells whose centre lies in the thing's convex outline."""
-    outline = _outline(thing.look.shape, thing.yaw) + np.asarray(thing.spot)
-    low, high = outline.min(axis=0), outline.max(axis=0)
-    rows = slice(*np.searchsorted(_X, (low[0], high[0])))
-    columns = slice(*np.searchsorted(_Y, (low[1], high[1])))
-    x, y = _X[rows, None], _Y[None, columns]
-    inside = np.ones((x.shape[0], y.shape[1]), dtype=bool)
-    for (ax, ay), (bx, by) in zip(outline, np.roll(outline, -1, axis=0), strict=True):
-        inside &= (bx - ax) * (y - ay) - (by - ay) * (x - ax) >= 0
+    rows, columns, inside = _covered(thing.look.shape, thing.yaw, thing.spot)
     occupied[rows, columns] |= inside
+
+
+@lru_cache(maxsize=32)
+def _covered(shape: str, yaw: float, spot: Spot) -> tuple[slice, slice, NDArray[np.bool_]]:
+    """Rows, columns, and which of the cells in them a thing covers; it is asked for again with every thing that follows."""
+    outline = _outline(shape, yaw) + np.asarray(spot)
+    (low_x, low_y), (high_x, high_y) = outline.min(axis=0), outline.max(axis=0)
+    rows, columns = slice(*_X.searchsorted((low_x, high_x))), slice(*_Y.searchsorted((low_y, high_y)))
+    x, y = _X[rows, None], _Y[None, columns]
+    a = outline[:, :, None, None]
+    way = np.roll(outline, -1, axis=0)[:, :, None, None] - a
+    return rows, columns, (way[:, 0] * (y - a[:, 1]) - way[:, 1] * (x - a[:, 0]) >= 0).all(axis=0)
 
 
 def _outline(shape: str, yaw: float) -> NDArray[np.float64]:
