@@ -60,19 +60,23 @@ def free_cells(look: Look, yaw: float, things: Iterable[Thing], size: Spot) -> N
     """Which cells could hold the centre of an object of that nominal size."""
     occupied = np.zeros((ROWS, COLUMNS), dtype=bool)
     occupied[[0, -1], :] = occupied[:, [0, -1]] = True
-    far = np.ones((ROWS, COLUMNS), dtype=bool)
+    far: NDArray[np.bool_] | None = None
     hollow = OBJECTS[look.shape].hollow
     for thing in things:
         _mark(occupied, thing)
         if hollow or OBJECTS[thing.look.shape].hollow:
             clear_m = clear_distance(size, OBJECTS[thing.look.shape].size_high)
-            far &= np.hypot(_X[:, None] - thing.spot[0], _Y[None, :] - thing.spot[1]) > clear_m
+            away = (_X[:, None] - thing.spot[0]) ** 2 + (_Y[None, :] - thing.spot[1]) ** 2 > clear_m**2
+            far = away if far is None else far & away
     side = round(math.hypot(*size) / CELL_M)
     table = _counts(occupied)
     outline = _outline(look.shape, yaw)
     low, high = (np.ceil(np.maximum(reach, 0.0) / CELL_M) for reach in (-outline.min(axis=0), outline.max(axis=0)))
-    square = _clear(table, (side // 2, side // 2), (side - side // 2 - 1,) * 2)
-    return square & _clear(table, (int(low[0]), int(low[1])), (int(high[0]), int(high[1]))) & far
+    before, after = side // 2, side - side // 2 - 1
+    free = _clear(table, (before, before), (after, after))
+    if max(low) > before or max(high) > after:
+        free &= _clear(table, (int(low[0]), int(low[1])), (int(high[0]), int(high[1])))
+    return free if far is None else free & far
 
 
 def clear_distance(size: Sequence[float], other: Sequence[float]) -> float:
