@@ -60,7 +60,7 @@ class PolicySpec:
 
     def mismatch(self, suite: Suite) -> str | None:
         """Why this policy cannot act in `suite`, or None when it can."""
-        if self.suites and suite.name not in self.suites:
+        if self.suites and not {suite.name, *suite.plays_as} & set(self.suites):
             return f"the policy acts in {', '.join(self.suites)}, not in '{suite.name}'"
         for what, wanted, given in (
             ("rotation", (self.rotation,) if self.rotation else (), suite.rotations),

@@ -29,6 +29,7 @@ class VimaUpstreamSuite(IsolatedSuite):
     version = "2"
     environment = "vima_upstream"
     termination = Termination.ON_SUCCESS
+    plays_as = ("vima",)
     has_oracle = True
     cameras = VimaSuite.cameras
     state_keys = VimaSuite.state_keys
