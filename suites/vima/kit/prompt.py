@@ -100,8 +100,8 @@ class Prompt:
             "assets": {
                 name: {
                     "kind": images.kind,
-                    "rgb": images.rgb,
-                    "segmentation": images.segmentation,
+                    "rgb": dict(images.rgb),
+                    "segmentation": dict(images.segmentation),
                     "objects": {str(number): f"{look.texture} {look.shape}" for number, look in images.objects.items()},
                 }
                 for name, images in self.assets.items()

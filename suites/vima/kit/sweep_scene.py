@@ -56,9 +56,7 @@ def sweep_instance(draw: Draw, layout: Layout) -> Instance:
     draw.put("line", line, spot=layout.line, yaw=layout.line_yaw, fixed=True, z=LINE_Z_M)
     targets = [_scatter(draw, f"target_{i}", block, here, TARGET_SPREAD_M) for i in range(count)]
     stranger = Look("small block", other_texture)
-    others = [_scatter(draw, f"other_{i}", stranger, there, layout.others_spread_m) for i in range(count)]
-    if any(_may_be_lost(thing, draw.things, layout.zone) for thing in draw.things if thing.label in others):
-        raise NoRoom
+    others = [_scatter(draw, f"other_{i}", stranger, there, layout.others_spread_m, layout.zone) for i in range(count)]
     return Instance(
         tuple(draw.things),
         prompt(
@@ -73,24 +71,29 @@ def sweep_instance(draw: Draw, layout: Layout) -> Instance:
     )
 
 
-def _may_be_lost(block: Thing, things: list[Thing], zone: Area) -> bool:
-    """Whether a block that may not be swept starts in the zone, or so near to it that an overlap may push it there."""
-    crowded = any(t is not block and not t.fixed and distance(t.spot, block.spot) < GAP_M for t in things)
-    return zone.near(block.pose, PARTED_M + GAP_M / 2) if crowded else zone.samples_in(block.pose) > 0
-
-
-def _scatter(draw: Draw, label: str, look: Look, origin: Spot, spread_m: float) -> str:
+def _scatter(
+    draw: Draw, label: str, look: Look, origin: Spot, spread_m: float, keep_out: Area | None = None
+) -> str:
     """A block somewhere in the square at `origin`, turned at random, its centre on the table.
 
     Blocks may touch, and even overlap as long as physics parts them before the first look. Strict rules keep all of a
-    block on the table, and blocks apart.
+    block on the table, and blocks apart. `keep_out` is where a block that may not be swept would be lost.
     """
     for _ in range(TRIES):
         spot = origin[0] + draw.uniform(0, spread_m), origin[1] + draw.uniform(0, spread_m)
+        block = Thing(label, look, spot, draw.yaw())
         blocks = [thing for thing in draw.things if thing.look.shape == look.shape]
         on_table = spot[0] <= WORKSPACE_X_M[1] - (EDGE_M if draw.strict else 0.0)
         apart = all(distance(thing.spot, spot) > (GAP_M if draw.strict else STACKED_M) for thing in blocks)
-        if on_table and apart:
-            draw.put(label, look, spot=spot)
+        if on_table and apart and not (keep_out and _may_be_lost(block, blocks, keep_out)):
+            draw.put(label, look, spot=spot, yaw=block.yaw)
             return label
     raise NoRoom
+
+
+def _may_be_lost(block: Thing, blocks: list[Thing], zone: Area) -> bool:
+    """Whether a block starts in the zone, or it and one that it overlaps so near that they may be parted into it."""
+    crowding = [thing for thing in blocks if distance(thing.spot, block.spot) < GAP_M]
+    if crowding:
+        return any(zone.near(thing.pose, PARTED_M + GAP_M / 2) for thing in (block, *crowding))
+    return zone.samples_in(block.pose) > 0

@@ -149,11 +149,31 @@ def keep_away(places, away):
     return places
 
 
-def sweep_allows(x, y, before):
+def sweep_allows(x, y, yaw, before, zone):
+    """Whether a block may be put there: on the table, on none before it, and (with a zone) where it is not lost at once:
+    in the zone, or as near to it as blocks that overlap may be pushed when they are parted."""
     allowed = x <= 0.75
     for other in before:
         allowed = allowed & (np.hypot(x - other.spot[0], y - other.spot[1]) > 0.01)
-    return allowed
+    if zone is None:
+        return allowed
+    low, high, half = zone
+    lost, crowded = np.zeros_like(x, dtype=bool), np.zeros_like(x, dtype=bool)
+    for dx in (-0.015, 0.005):
+        for dy in (-0.015, 0.005):
+            at_x, at_y = x + math.cos(yaw) * dx - math.sin(yaw) * dy, y + math.sin(yaw) * dx + math.cos(yaw) * dy
+            lost = lost | ((low <= at_x) & (at_x <= high) & (abs(at_y) <= half))
+
+    def near(x, y):
+        reach = 0.022 + 0.043 / 2
+        return (low - reach <= x) & (x <= high + reach) & (abs(y) <= half + reach)
+
+    parted = np.zeros_like(lost)
+    for other in before:
+        overlap = np.hypot(x - other.spot[0], y - other.spot[1]) < 0.043
+        crowded = crowded | overlap
+        parted = parted | (overlap & (near(x, y) | near(*other.spot)))
+    return allowed & ~np.where(crowded, parted, lost)
 
 
 def overlap_m(one, other):

@@ -102,9 +102,11 @@ def add_sweep(ranks, task, things, rng):
     rectangle, line, *blocks = things
     if task == "sweep_without_touching":
         assert (rectangle.spot, line.spot) == ((0.39, 0.0), (0.496, 0.0))
+        zone = 0.39 - 0.086, 0.39 + 0.086, 0.15
     else:
         assert rectangle.spot == (0.41, 0.0)
         ranks["line"].append((line.spot[0] - 0.3425) / (0.35 * 0.27))
+        zone = line.spot[0] + 0.02 + 0.015, 0.41 + 0.135 + 0.015, 0.135
     here, there = SWEEP_ORIGINS if blocks[0].spot[1] < 0 else SWEEP_ORIGINS[::-1]
     steps = (np.arange(SWEEP_POINTS) + 0.5) / SWEEP_POINTS
     for number, block in enumerate(blocks):
@@ -112,10 +114,13 @@ def add_sweep(ranks, task, things, rng):
         spread = 0.18 if target or task == "sweep_without_touching" else 0.09
         corner = here if target else there
         assert all(low <= value <= low + spread for value, low in zip(block.spot, corner, strict=True))
-        assert sweep_allows(*block.spot, blocks[:number])
-        ranks["yaw"].append(block.yaw / (2 * math.pi))
+        alike = [other for other in blocks[:number] if role(other.label) == role(block.label)]
+        rules = block.yaw, alike, None if target else zone
+        assert sweep_allows(*map(np.asarray, block.spot), *rules)
+        if target:
+            ranks["yaw"].append(block.yaw / (2 * math.pi))
         square = np.stack(np.meshgrid(*(low + spread * steps for low in corner))).reshape(2, -1)
-        points = square[:, sweep_allows(*square, blocks[:number])]
+        points = square[:, sweep_allows(*square, *rules)]
         add_ranks(ranks, role(block.label), block.spot, points, np.ones(points.shape[1]), blocks[:number], rng)
 
 
