@@ -290,7 +290,7 @@ class UpstreamEnv:
 def _observation_space(modalities: Sequence[str]) -> spaces.Dict:
     image, mask = spaces.Box(0, 255, (3, *IMAGE_SHAPE), np.uint8), spaces.Box(0, 255, IMAGE_SHAPE, np.uint8)
     kinds = {"rgb": image, "segm": mask}
-    seen: dict[str, Any] = {name: spaces.Dict({view: kinds[name] for view in VIEWS}) for name in modalities}
+    seen: dict[str, Any] = {name: spaces.Dict(dict.fromkeys(VIEWS, kinds[name])) for name in modalities}
     return spaces.Dict({**seen, "ee": spaces.Discrete(2)})
 
 

@@ -1,4 +1,4 @@
-"""What a person looks at while a program plays: the prompt as a picture, and a window for it where there is a display."""
+"""What a person looks at while a program plays: the prompt as a picture, in a window where there is a display."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def prompt_picture(prompt: Prompt) -> Image:
     from PIL import Image, ImageDraw, ImageFont
 
     letters = ImageFont.load_default(size=20)
-    parts: list[Image] = []
+    parts = []
     for piece in prompt.pieces():
         if piece.image is not None:
             parts.append(Image.fromarray(piece.image.rgb["top"]))

@@ -215,8 +215,10 @@ def _raised(pose: Pose, by_m: float) -> Pose:
 
 
 def _mass_below_m(look: Look) -> float:
-    """How far the mass is below the middle. As in the original all of it is at the bottom, but for boxes: a thing that is
-    put down half on another one leans instead of tipping over."""
+    """How far the mass is below the middle: at the bottom, but for boxes, as the original has it.
+
+    A thing that is put down half on another one leans there instead of tipping over.
+    """
     return 0.0 if look.shape in BOXES else look.height_m / 2
 
 

@@ -1,7 +1,7 @@
 """VIMABench itself behind a small contract: a checkout of vimalabs/VIMABench, one environment at a time.
 
-It runs in the environment `vima_upstream`. What is not the original's: time is counted in simulator steps, positions are
-clipped into the bounds, and a motion without an end is ended.
+It runs in the environment `vima_upstream`. What is not the original's: time is counted in simulator steps, positions
+are clipped into the bounds, and a motion without an end is ended.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Endless(Exception):
 
 
 class StepClock:
-    """Stands in for the module `time`: it is looked at once a simulator step, so the same motion takes the same time."""
+    """Stands in for the module `time`: looked at once a simulator step, so that the same motion takes the same time."""
 
     def __init__(self) -> None:
         self.steps = 0

@@ -94,9 +94,7 @@ class BulletWorld(Client):
         shape = p.createCollisionShape(p.GEOM_MESH, fileName=self._hulls[name], physicsClientId=c)
         self._add(label, shape, mass_kg, pose, friction)
         if inertia is not None:
-            p.changeDynamics(
-                self._bodies[label], -1, localInertiaDiagonal=inertia, physicsClientId=c
-            )
+            p.changeDynamics(self._bodies[label], -1, localInertiaDiagonal=inertia, physicsClientId=c)
 
     def _add(self, label: str, shape: int, mass_kg: float, pose: Pose, friction: float) -> None:
         p, c = self.p, self.id

@@ -92,7 +92,7 @@ def _mark(occupied: NDArray[np.bool_], thing: Thing) -> None:
 
 @lru_cache(maxsize=32)
 def _covered(shape: str, yaw: float, spot: Spot) -> tuple[slice, slice, NDArray[np.bool_]]:
-    """Rows, columns, and which of the cells in them a thing covers; it is asked for again with every thing that follows."""
+    """Rows, columns, and which cells in them a thing covers; it is asked for again with every thing that follows."""
     outline = _outline(shape, yaw) + np.asarray(spot)
     (low_x, low_y), (high_x, high_y) = outline.min(axis=0), outline.max(axis=0)
     rows, columns = slice(*_X.searchsorted((low_x, high_x))), slice(*_Y.searchsorted((low_y, high_y)))

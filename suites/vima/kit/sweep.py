@@ -71,7 +71,14 @@ class SweepJudge:
     """
 
     def __init__(
-        self, targets: Iterable[str], others: Iterable[str], number: int, zone: Area, line: Area, *, strict: bool = False
+        self,
+        targets: Iterable[str],
+        others: Iterable[str],
+        number: int,
+        zone: Area,
+        line: Area,
+        *,
+        strict: bool = False,
     ) -> None:
         self.targets, self.others = tuple(targets), tuple(others)
         self.number, self.zone, self.line, self.strict = number, zone, line, strict

@@ -65,15 +65,11 @@ def sweep_instance(draw: Draw, layout: Layout) -> Instance:
             bounds=ObjectImage(rectangle),
             constraint=ObjectImage(line),
         ),
-        SweepJudge(
-            targets, others, NUMBERS.get(determiner, count), layout.zone, layout.line_area, strict=draw.strict
-        ),
+        SweepJudge(targets, others, NUMBERS.get(determiner, count), layout.zone, layout.line_area, strict=draw.strict),
     )
 
 
-def _scatter(
-    draw: Draw, label: str, look: Look, origin: Spot, spread_m: float, keep_out: Area | None = None
-) -> str:
+def _scatter(draw: Draw, label: str, look: Look, origin: Spot, spread_m: float, keep_out: Area | None = None) -> str:
     """A block somewhere in the square at `origin`, turned at random, its centre on the table.
 
     Blocks may touch, and even overlap as long as physics parts them before the first look. Strict rules keep all of a

@@ -163,7 +163,7 @@ def _container() -> Body:
 
 
 def _pallet() -> Body:
-    """Seven deck boards along y on three runners along x. Physics gets the block around it: nothing falls in between."""
+    """Seven deck boards along y on three runners along x. Physics gets the block around it: nothing falls between."""
     size_x, size_y = _size("pallet")
     half = OBJECTS["pallet"].height_m / 2
     boards, board_m, runner_m, deck_m = 7, 0.021, 0.02, 0.009

@@ -150,8 +150,8 @@ def keep_away(places, away):
 
 
 def sweep_allows(x, y, yaw, before, zone):
-    """Whether a block may be put there: on the table, on none before it, and (with a zone) where it is not lost at once:
-    in the zone, or as near to it as blocks that overlap may be pushed when they are parted."""
+    """Whether a block may be put there: on the table, on none before it, and (with a zone) where it is not lost at
+    once, that is in the zone, or as near to it as blocks that overlap may be pushed when they are parted."""
     allowed = x <= 0.75
     for other in before:
         allowed = allowed & (np.hypot(x - other.spot[0], y - other.spot[1]) > 0.01)

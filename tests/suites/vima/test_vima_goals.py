@@ -302,8 +302,8 @@ def test_off_the_table_only_a_block_that_is_still_wanted_loses(task, index):
 @examples
 @given(index=indices)
 def test_under_strict_rules_every_moment_counts_and_every_block_stays(task, index):
-    drawn = TASKS[task].instance(EpisodeKey("vima_strict", task, list(TASKS[task].partitions)[0], index), strict=True)
-    judge, state = drawn.judge, {thing.label: thing.pose for thing in drawn.things}
+    instance, state = episode(task, index, strict=True)
+    judge = instance.judge
     for label in (*judge.targets, *judge.others):
         assert judge.update(state | {label: block(0.8, 0.3)}).failure
     assert not judge.update(state).success
