@@ -40,7 +40,7 @@ CUSTOM = "custom"
 MODALITIES = ("rgb", "segm")
 DEFAULT_WITHOUT = {"pick_in_order_then_restore": ("block",)}
 
-_SPEC_KEYS = {
+SPEC_KEYS = {
     "possible_dragged_obj": "dragged",
     "possible_base_obj": "bases",
     "possible_dragged_obj_texture": "dragged_textures",
@@ -55,7 +55,7 @@ class Spec(dict[str, list[str]]):
     """What a partition allows for a task, as keyword arguments, and which partition that is."""
 
     def __init__(self, partition: str, choices: Choices) -> None:
-        names = {key: list(getattr(choices, field)) for key, field in _SPEC_KEYS.items()}
+        names = {key: list(getattr(choices, field)) for key, field in SPEC_KEYS.items()}
         super().__init__({key: value for key, value in names.items() if value})
         self.partition = partition
 
@@ -125,15 +125,15 @@ def _resolve(task: Task, task_kwargs: Mapping[str, Any] | None, partition: str |
     if where is not None and (not task_kwargs or isinstance(task_kwargs, Spec)):
         return task, where
     task_kwargs = task_kwargs or {}
-    strange = [key for key in task_kwargs if key not in _SPEC_KEYS]
+    strange = [key for key in task_kwargs if key not in SPEC_KEYS]
     if strange:
-        raise ValueError(unknown("task argument", strange[0], list(_SPEC_KEYS)))
-    lists: dict[str, Any] = {_SPEC_KEYS[key]: _names(value) for key, value in task_kwargs.items() if value is not None}
-    choices = replace(task.partitions[where] if where else _default(task), **lists)
+        raise ValueError(unknown("task argument", strange[0], list(SPEC_KEYS)))
+    lists: dict[str, Any] = {SPEC_KEYS[key]: _names(value) for key, value in task_kwargs.items() if value is not None}
+    choices = replace(task.partitions[where] if where else default_choices(task), **lists)
     return replace(task, partitions={CUSTOM: choices}), CUSTOM
 
 
-def _default(task: Task) -> Choices:
+def default_choices(task: Task) -> Choices:
     """What the original's tasks draw from when nothing is said: every shape of any level, by halves of all textures."""
     levels = list(task.partitions.values())
     dragged = {name for choices in levels for name in choices.dragged} - set(DEFAULT_WITHOUT.get(task.name, ()))
