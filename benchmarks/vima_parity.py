@@ -1,7 +1,7 @@
 """Our VIMA suite against the original, line by line: each row is measured on both sides, in one run.
 
-It needs a checkout of the original (`VIMA_BENCH_ROOT`) and `pytest-vla install vima_upstream`. What is not equal, and why,
-is in suites/vima/README.md.
+It needs a checkout of the original (`VIMA_BENCH_ROOT`) and `pytest-vla install vima_upstream`. What is not equal, and
+why, is in suites/vima/README.md.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ def main() -> None:
     theirs = measure_theirs(suite, 5 if quick else 15)
     rows = compare(theirs, measure_ours(20 if quick else 60)) + [upstream_row(suite, 6 if quick else 42)]
     for row in rows:
-        print(f"{'ok ' if row.ok else 'NOT'} {row.what:62s} original {row.original!s:24s} ours {row.ours}")
+        there, here = (
+            str(each) if len(str(each)) < 24 else f"{len(each)} entries" for each in (row.original, row.ours)
+        )
+        print(f"{'ok ' if row.ok else 'NOT'} {row.what:62s} original {there:24s} ours {here}")
     ok = all(row.ok for row in rows)
     print(json.dumps({"name": "vima_parity", "rows": len(rows), "target": "all rows", "ok": ok}))
 
@@ -84,7 +87,7 @@ def compare(theirs: dict[str, Any], ours: dict[str, Any]) -> list[Row]:
         row("novel_adj_and_noun: episodes with a base as distractor", "noun_bases", near(0.3)),
         row("scene_understanding L3: share of base-like distractors", "scene_base_like", near(0.3)),
         row("same_shape: distractor shares a target's texture", "same_shape_texture", both([0, 1])),
-        row("rearrange: a look may come twice", "rearrange_repeats", lambda there, here: here[0] >= 0),
+        row("rearrange: share of episodes in which a look comes twice", "rearrange_repeats", near(0.1)),
     ]
 
 

@@ -10,6 +10,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,20 +25,24 @@ def main(root: str, world_file: str, count: int, out: str) -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
 
-    def world(task: str) -> Any:
-        return module.World(task, root=root)
+    def ask(task: str, question: Callable[..., Any], *more: Any) -> Any:
+        world = module.World(task, root=root)
+        try:
+            return question(world, *more)
+        finally:
+            world.close()  # the original works as the only client of PyBullet in a process
 
     found: dict[str, Any] = {}
-    found.update(sweeps(world("sweep_without_exceeding"), count))
-    found["sweep_without_exceeding"] = experts(world("sweep_without_exceeding"), L1, count)
-    found["sweep_without_touching"] = experts(world("sweep_without_touching"), L4, count)
-    found["follow_order"] = beside_the_pile(world("follow_order"), count)
-    found["defaults"] = defaults(world("rotate"))
-    found.update(novel(world("novel_adj"), count))
-    found["noun_bases"] = nouns(world("novel_adj_and_noun"), 2 * count)
-    found["scene_base_like"] = scenes(world("scene_understanding"), 2 * count)
-    found["same_shape_texture"] = same(world("same_shape"), count)
-    found["rearrange_repeats"] = rearranged(world("rearrange"), 2 * count)
+    found.update(ask("sweep_without_exceeding", sweeps, count))
+    found["sweep_without_exceeding"] = ask("sweep_without_exceeding", experts, L1, count)
+    found["sweep_without_touching"] = ask("sweep_without_touching", experts, L4, count)
+    found["follow_order"] = ask("follow_order", beside_the_pile, count)
+    found["defaults"] = ask("rotate", defaults)
+    found.update(ask("novel_adj", novel, count))
+    found["noun_bases"] = ask("novel_adj_and_noun", nouns, 2 * count)
+    found["scene_base_like"] = ask("scene_understanding", scenes, 2 * count)
+    found["same_shape_texture"] = ask("same_shape", same, count)
+    found["rearrange_repeats"] = ask("rearrange", rearranged, 2 * count)
     with open(out, "w") as file:
         json.dump(found, file)
 
@@ -165,7 +170,7 @@ def novel(world: Any, count: int) -> dict[str, Any]:
         shown = [world.env.task.placeholders[f"demo_blicker_obj_{n}"] for n in (1, 2, 3)]
         less = [world.env.task.placeholders[f"demo_less_blicker_obj_{n}"] for n in (1, 2, 3)]
         different += len({each.name for each in shown}) == 3
-        one &= len({round(height(a.urdf) / height(b.urdf), 3) for a, b in zip(shown, less)}) == 1
+        one &= len({round(height(a.urdf) / height(b.urdf), 3) for a, b in zip(shown, less, strict=True)}) == 1
     return {"novel_adj_different": [different, count], "novel_adj_one_height": one}
 
 
