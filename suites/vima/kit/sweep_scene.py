@@ -81,15 +81,19 @@ def _scatter(draw: Draw, label: str, look: Look, origin: Spot, spread_m: float, 
         blocks = [thing for thing in draw.things if thing.look.shape == look.shape]
         on_table = spot[0] <= WORKSPACE_X_M[1] - (EDGE_M if draw.strict else 0.0)
         apart = all(distance(thing.spot, spot) > (GAP_M if draw.strict else STACKED_M) for thing in blocks)
-        if on_table and apart and not (keep_out and _may_be_lost(block, blocks, keep_out)):
+        if on_table and apart and not _may_be_lost(block, blocks, keep_out):
             draw.put(label, look, spot=spot, yaw=block.yaw)
             return label
     raise NoRoom
 
 
-def _may_be_lost(block: Thing, blocks: list[Thing], zone: Area) -> bool:
-    """Whether a block starts in the zone, or it and one that it overlaps so near that they may be parted into it."""
+def _may_be_lost(block: Thing, blocks: list[Thing], zone: Area | None) -> bool:
+    """Whether a block starts in the zone, or it and one that it overlaps where they may be parted into it or off the
+    table."""
     crowding = [thing for thing in blocks if distance(thing.spot, block.spot) < GAP_M]
-    if crowding:
-        return any(zone.near(thing.pose, PARTED_M + GAP_M / 2) for thing in (block, *crowding))
-    return zone.samples_in(block.pose) > 0
+    if not crowding:
+        return zone is not None and zone.samples_in(block.pose) > 0
+    return any(
+        thing.spot[0] > WORKSPACE_X_M[1] - PARTED_M or (zone and zone.near(thing.pose, PARTED_M + GAP_M / 2))
+        for thing in (block, *crowding)
+    )

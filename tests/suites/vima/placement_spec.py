@@ -150,15 +150,10 @@ def keep_away(places, away):
 
 
 def sweep_allows(x, y, yaw, before, zone):
-    """Whether a block may be put there: on the table, on none before it, and (with a zone) where it is not lost at
-    once, that is in the zone, or as near to it as blocks that overlap may be pushed when they are parted."""
-    allowed = x <= 0.75
-    for other in before:
-        allowed = allowed & (np.hypot(x - other.spot[0], y - other.spot[1]) > 0.01)
-    if zone is None:
-        return allowed
-    low, high, half = zone
-    lost, crowded = np.zeros_like(x, dtype=bool), np.zeros_like(x, dtype=bool)
+    """Whether a block may be put there: on the table, on none before it, and (with a zone) not in the zone; blocks that
+    overlap not so near to the edge or the zone that they may be pushed there when they are parted."""
+    allowed, crowded, parted, lost = x <= 0.75, *(np.zeros_like(x, dtype=bool) for _ in range(3))
+    low, high, half = zone or (np.nan, np.nan, np.nan)  # nothing is in a zone that is not there
     for dx in (-0.015, 0.005):
         for dy in (-0.015, 0.005):
             at_x, at_y = x + math.cos(yaw) * dx - math.sin(yaw) * dy, y + math.sin(yaw) * dx + math.cos(yaw) * dy
@@ -166,13 +161,12 @@ def sweep_allows(x, y, yaw, before, zone):
 
     def near(x, y):
         reach = 0.022 + 0.043 / 2
-        return (low - reach <= x) & (x <= high + reach) & (abs(y) <= half + reach)
+        return (x > 0.75 - 0.022) | ((low - reach <= x) & (x <= high + reach) & (abs(y) <= half + reach))
 
-    parted = np.zeros_like(lost)
     for other in before:
-        overlap = np.hypot(x - other.spot[0], y - other.spot[1]) < 0.043
-        crowded = crowded | overlap
-        parted = parted | (overlap & (near(x, y) | near(*other.spot)))
+        gap = np.hypot(x - other.spot[0], y - other.spot[1])
+        allowed, overlap = allowed & (gap > 0.01), gap < 0.043
+        crowded, parted = crowded | overlap, parted | (overlap & (near(x, y) | near(*other.spot)))
     return allowed & ~np.where(crowded, parted, lost)
 
 
