@@ -300,7 +300,7 @@ class Session:
 
     def crashed(self, report: pytest.TestReport) -> None:
         """A worker died in an item: that item is an error, and the only one. What was measured before that stays."""
-        key, worker = self._key_of(report.nodeid), report.node.gateway.id  # type: ignore[attr-defined]
+        key, worker = self._key_of(report.nodeid), report.node.gateway.id
         if key is None or self._latest.get(worker) == report.nodeid:
             return
         message = f"the worker process died while running this episode ({report.longrepr})"

@@ -67,16 +67,16 @@ def test_a_killed_worker_costs_its_one_episode(reach, read_episodes):
 
 @pytest.mark.parametrize("moment", ["teardown", "logfinish"])
 def test_a_worker_that_dies_after_its_episode_was_measured_leaves_it_measured_once(reach, moment):
+    argument, nodeid = {"teardown": ("item", "item.nodeid"), "logfinish": ("nodeid", "nodeid")}[moment]
     reach.makeconftest(
         f"""
-        import os, signal
-        def pytest_runtest_{moment}({"item" if moment == "teardown" else "nodeid"}):
-            if "near-calm-01" in str({"item.nodeid" if moment == "teardown" else "nodeid"}) and not os.path.exists("died"):
-                if "PYTEST_XDIST_WORKER" in os.environ:
-                    import time
-                    time.sleep(0.5)  # what was sent is on its way
-                    open("died", "w").close()
-                    os.kill(os.getpid(), signal.SIGKILL)
+        import os, signal, time
+        def pytest_runtest_{moment}({argument}):
+            here = "near-calm-01" in {nodeid} and "PYTEST_XDIST_WORKER" in os.environ
+            if here and not os.path.exists("died"):
+                time.sleep(0.5)  # what was sent is on its way
+                open("died", "w").close()
+                os.kill(os.getpid(), signal.SIGKILL)
         """
     )
     command = ["--vla-policy=oracle", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=6", "-n2"]
