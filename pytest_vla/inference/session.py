@@ -133,7 +133,7 @@ def fixed_batch(options: InferenceOptions) -> int:
 def mode_lines(settings: Settings) -> list[str]:
     """Whether the answers of a judged run are the same bits at any `-n`, and why not."""
     asked = settings.inference
-    if asked.policy is None or not (settings.gate.gating or settings.robustness.hunt):
+    if asked.policy is None or not (asked.deterministic or settings.gate.gating or settings.robustness.hunt):
         return []
     place = kind_of(asked.policy).place
     if place == "elsewhere":
