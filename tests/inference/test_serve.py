@@ -339,6 +339,12 @@ def test_messages_of_too_many_parts_are_refused(payload):
         unpack_message(pack_message("observation", payload, 1))
 
 
+@pytest.mark.parametrize("kind", [["hello"], {"a": 1}, None, 7, "goodbye"])
+def test_a_type_that_is_no_type_is_refused(kind):
+    with pytest.raises(WireError, match="unknown message type"):
+        unpack_message(pack_message(kind, {}, 1))
+
+
 def test_who_strikes_waits_and_is_forgiven(monkeypatch):
     from pytest_vla.inference import intake
 
