@@ -11,7 +11,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 HEADER = "# Made by .ci/lock.py for Python {python} on {platform}, torch as constraints.txt says: its CPU build.\n"
-INDEX = """# PyPI has no build by the name +cpu: PyTorch's own index has. What comes from either has the hash below, or is refused.
+INDEX = """# PyPI has no build by the name +cpu, PyTorch's own index has. What has another hash than below is refused.
 --extra-index-url https://download.pytorch.org/whl/cpu
 """
 

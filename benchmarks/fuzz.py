@@ -39,9 +39,9 @@ def runs(data: bytes) -> None:
             *(["export", str(run), "--format=csv", "-o", f"{folder}/a.csv"], ["merge", str(run), "-o", f"{folder}/m"]),
         ):
             printed = io.StringIO()
-            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-                with contextlib.suppress(SystemExit):
-                    main(words)
+            told = contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed)
+            with told[0], told[1], contextlib.suppress(SystemExit):
+                main(words)
 
 
 @reader
