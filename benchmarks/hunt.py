@@ -1,6 +1,6 @@
 """Planted brittleness: what a hunt finds, what it makes up, and what it says about how often it happens.
 
-    python -m benchmarks.hunt [--quick]
+    python -m benchmarks.hunt [--quick | --alone]
 
 1. Policies that fail in five regions for certain, beside other ways to search: 500 episodes a search, its control
    episodes, confirmations and shrinking included. The search was tuned with the `development` policies in view; the
@@ -141,13 +141,12 @@ def measure(pool: ProcessPoolExecutor, search: Searcher, policies: list[Planted]
     return total
 
 
-def compare(pool: ProcessPoolExecutor, name: str, quick: bool) -> dict[str, Row]:
+def compare(pool: ProcessPoolExecutor, name: str, seeds: int, rivals: bool) -> dict[str, Row]:
     """One set of policies: hunts, and what else there is to search with."""
-    seeds = QUICK_SEEDS if quick else SEEDS
     plan = dict(HUNTS)
     if name == "two directions":
         del plan["hunt, 10% noise"]
-    elif not quick:
+    elif rivals:
         plan |= RIVALS
         plan |= SLOW_RIVALS if name == "development" else {}
     rows = {}
@@ -197,12 +196,14 @@ def meets_targets(name: str, rows: dict[str, Row]) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few searches a row, without the comparison methods")
+    parser.add_argument("--alone", action="store_true", help="all rows of hunts, without the comparison methods")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes (default: one a core)")
     options = parser.parse_args()
     quick, start = options.quick, time.monotonic()
     print(f"{EPISODES} episodes a search over {len(DEVELOPMENT_SPACE.axes)} axes, 5 planted modes a policy")
     with ProcessPoolExecutor(options.workers) as pool:
-        rows = {name: compare(pool, name, quick) for name in SETS}
+        seeds, rivals = QUICK_SEEDS if quick else SEEDS, not (quick or options.alone)
+        rows = {name: compare(pool, name, seeds, rivals) for name in SETS}
         figures = [
             *show("Ten sorts of regions", sorts(pool, QUICK_SORT_SEARCHES if quick else SORT_SEARCHES)),
             *show(

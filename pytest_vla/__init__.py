@@ -3,6 +3,7 @@
 from pytest_vla._version import __version__
 from pytest_vla.benchmark import benchmark
 from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.evaluate import evaluate, scalars
 from pytest_vla.hunt.lazy import perturbations
 from pytest_vla.hunt.mark import hunt
 from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
@@ -22,10 +23,12 @@ __all__ = [
     "Termination",
     "__version__",
     "benchmark",
+    "evaluate",
     "get_suite",
     "hunt",
     "perturbations",
     "register",
     "rollout",
+    "scalars",
     "suite_names",
 ]

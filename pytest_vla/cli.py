@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ from pytest_vla.gate.evidence import GateError
 from pytest_vla.inference.commands import COMMANDS as INFERENCE_COMMANDS
 from pytest_vla.isolate.commands import COMMANDS as ISOLATE_COMMANDS
 from pytest_vla.policies.base import PolicyError
+from pytest_vla.readers.commands import COMMANDS as READER_COMMANDS
+from pytest_vla.report.beside_commands import COMMANDS as BESIDE_COMMANDS
 from pytest_vla.report.commands import COMMANDS as REPORT_COMMANDS
 from pytest_vla.run import RunFileError
 from pytest_vla.suggest import unknown
@@ -37,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BAD_INPUT as error:
         print(f"pytest-vla: {error}", file=sys.stderr)
         return pytest.ExitCode.USAGE_ERROR
+    except BrokenPipeError:  # whoever read it has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return pytest.ExitCode.OK
     except OSError as error:
         if error.filename is None:  # not a file that was named
             raise
@@ -237,6 +243,7 @@ def _sheet(options: argparse.Namespace) -> int:
 COMMANDS: tuple[Command, ...] = (
     Command("show", "look at a run", "print the table of a run", _show_arguments, _show),
     *REPORT_COMMANDS,
+    *READER_COMMANDS,
     Command(
         "replay",
         "look at a run",
@@ -245,6 +252,7 @@ COMMANDS: tuple[Command, ...] = (
         _replay,
     ),
     *GATE_COMMANDS,
+    *BESIDE_COMMANDS,
     Command("merge", "judge it", "one run file of several runs of the same policy", _merge_arguments, _merge),
     *INFERENCE_COMMANDS,
     *TRAIN_COMMANDS,

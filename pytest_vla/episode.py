@@ -165,6 +165,13 @@ class Result:
             }
         )
 
+    @cached_property
+    def text(self) -> str:
+        """The same line as JSON; ValueError or TypeError where a value is none that a run file can hold."""
+        text = json.dumps(self._line, ensure_ascii=False, allow_nan=False)
+        text.encode()  # half a surrogate pair is no text
+        return text
+
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Result:
         """The result behind a line of the run file; ValueError where the line is not one that `to_record` writes."""
@@ -221,9 +228,8 @@ class Result:
 def writable(result: Result) -> Result:
     """The result, or the error that it is where its values are none that a run file can hold, such as NaN."""
     try:
-        line = result.to_record()
-        json.dumps(line, ensure_ascii=False, allow_nan=False).encode()
-        Result.from_record(line)
+        result.text  # noqa: B018
+        Result.from_record(result.to_record())
     except (TypeError, ValueError, RecursionError) as problem:
         reason = result.reason if result.outcome == "error" else "env_error"
         message = f"{printable(result.message)}\nthe result cannot be written down: {problem}".strip()

@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -33,6 +33,7 @@ from pytest_vla.collection import (
 from pytest_vla.command_line import add_options, read_settings
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.execution import RESULTS, WHY, Execution, explain, outcome_of, suite_named
+from pytest_vla.fixtures import Fixtures
 from pytest_vla.forgetting import Forgetting, forget
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.plugin import GateHooks, register_gate
@@ -52,21 +53,17 @@ from pytest_vla.messages import (
     send,
     sendable,
 )
-from pytest_vla.policies import Policy
 from pytest_vla.policies.trust import trust
 from pytest_vla.reference import reference_run
 from pytest_vla.report.session import register_report
 from pytest_vla.run import KeySet, Unrun
 from pytest_vla.session import Session
+from pytest_vla.several import run_each, split
 from pytest_vla.suite import provide, shipped_test_modules
 from pytest_vla.train.recording import register_recording
 
-if TYPE_CHECKING:
-    import gymnasium
-
-    from pytest_vla.perturb import Perturbation
-
 EXECUTION: pytest.StashKey[Execution] = pytest.StashKey()
+FIXTURES: pytest.StashKey[Fixtures] = pytest.StashKey()
 ASKED: pytest.StashKey[list[Benchmark]] = pytest.StashKey()
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 HUNTS: pytest.StashKey[HuntHooks] = pytest.StashKey()
@@ -88,6 +85,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Several policies are several runs, one after the other."""
+    policies, others = split(list(map(str, config.invocation_params.args)))
+    if len(policies) < 2 or is_worker(config) or config.option.help or config.option.collectonly:
+        return None
+    return run_each(policies, others)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Read the settings, and choose what to run when no path was typed."""
     config.addinivalue_line("markers", "vla(benchmark): an episode of a pytest-vla suite; set by @vla.benchmark")
@@ -101,7 +107,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Forgetting(config, worker=True), "vla-forgetting")
     if "vla_log" in getattr(config, "workerinput", {}):
         config.pluginmanager.register(WorkerLog(Log(Path(config.workerinput["vla_log"]))), "vla-log")  # type: ignore[attr-defined]
-    config.pluginmanager.register(Fixtures(config.stash[EXECUTION]), "vla-fixtures")
+    config.stash[FIXTURES] = Fixtures(config.stash[EXECUTION], config)
+    config.pluginmanager.register(config.stash[FIXTURES], "vla-fixtures")
     config.stash[ASKED] = []
     config.stash[HUNTS] = HuntHooks(config, config.stash[EXECUTION])
     config.pluginmanager.register(config.stash[HUNTS], "vla-hunts")
@@ -261,6 +268,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         reason = item.config.stash[EXECUTION].skip_reason(key)
         if reason:
             pytest.skip(reason)
+    if isinstance(key, EpisodeKey):
+        item.config.stash[FIXTURES].hand_over(item)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -358,36 +367,6 @@ class WorkerLog:
         said = [text for title, text in report.sections if title.endswith(report.when or "")]
         if any(said):
             self.log.write(f"--- {report.nodeid} ({report.when})\n" + "\n".join(filter(None, said)) + "\n")
-
-
-class Fixtures:
-    """What a test is given. The process's execution knows the item, since asking for `request` costs each one."""
-
-    def __init__(self, execution: Execution) -> None:
-        self.execution = execution
-
-    @pytest.fixture
-    def episode(self) -> EpisodeKey:
-        """The episode of this item, by `@vla.benchmark`; of a hunt the first one, before each probe brings its own."""
-        return self.execution.episode()
-
-    @pytest.fixture
-    def env(self) -> gymnasium.Env[Any, Any]:
-        """An environment of the episode's suite, kept between items of a worker; `rollout` resets it."""
-        episode = self.execution.episode()
-        return self.execution.env_for(suite_named(episode.suite), episode.task)
-
-    @pytest.fixture
-    def perturbation(self, episode: EpisodeKey) -> Perturbation:
-        """What is off neutral in this episode; a hunt gives it to each probe."""
-        from pytest_vla.perturb import Perturbation
-
-        return Perturbation.parse(episode.perturbation)
-
-    @pytest.fixture
-    def policy(self, env: gymnasium.Env[Any, Any]) -> Policy:
-        """The policy under test, as named by --vla-policy."""
-        return self.execution.policy_for(suite_named(self.execution.episode().suite), env)
 
 
 def _done(config: pytest.Config) -> KeySet:

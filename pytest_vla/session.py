@@ -253,7 +253,7 @@ class Session:
                 self._watchdog.watch(process)
 
     def _write(self, record: Record) -> None:
-        self.writer.write(record.to_record())
+        self.writer.write_text(record.to_text())
         self.live.add(record)
         self._transport_s += record.result.timings.get("transport", 0.0)
         if self.gate is not None:

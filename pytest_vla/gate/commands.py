@@ -1,19 +1,16 @@
-"""The commands that judge: gate and compare."""
+"""The command that judges: gate."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from pytest_vla.command import RUN_HELP, Command, ask_for_trust, share, whole
+from pytest_vla.command import RUN_HELP, Command, ask_for_trust, share
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.rules import LEVELS
 from pytest_vla.run import Run, read_run
-
-SORTS = ("name", "success", "difference")
 
 
 def _gate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,13 +29,6 @@ def _gate_arguments(parser: argparse.ArgumentParser) -> None:
     ask_for_trust(parser)
 
 
-def _compare_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="the first is the reference")
-    parser.add_argument("--flips", type=whole(), default=10, metavar="N", help="episodes to list (default: 10)")
-    parser.add_argument("--sort", choices=SORTS, default="name", help="rows by name, or the worst first")
-    parser.add_argument("--json", action="store_true", help="the comparison as data")
-
-
 def _gate(options: argparse.Namespace) -> int:
     from pytest_vla.gate.judge import judge_run
     from pytest_vla.gate.ledger import open_ledger
@@ -52,7 +42,7 @@ def _gate(options: argparse.Namespace) -> int:
     if options.success:
         changes["success"] = dict(map(_threshold, options.success))
     ledger = open_ledger(options.ledger, None)
-    run = _readable(options.run_file)
+    run = readable(options.run_file)
     judgement = judge_run(
         run, options.baseline, changes, options.max_errors, options.anchor, ledger, trust=options.trust
     )
@@ -63,20 +53,7 @@ def _gate(options: argparse.Namespace) -> int:
     return judgement.exit_code
 
 
-def _compare(options: argparse.Namespace) -> int:
-    from pytest_vla.gate.side_by_side import describe, to_dict
-
-    if len(options.runs) < 2:
-        raise GateError("compare needs two runs or more: pytest-vla compare A B")
-    runs = [_readable(path) for path in options.runs]
-    if options.json:
-        print(json.dumps(to_dict(runs, options.runs, options.sort), indent=1))
-    else:
-        print(describe(runs, options.runs, options.flips, options.sort))
-    return 0
-
-
-def _readable(path: Path | str) -> Run:
+def readable(path: Path | str) -> Run:
     """A run with episodes; damaged lines are left out, and that is said."""
     run = read_run(path)
     for number, problem in run.damaged:
@@ -94,13 +71,4 @@ def _threshold(text: str) -> tuple[str, Any]:
         raise GateError(f"--success must be PATTERN=RATE such as vima/rotate=0.8, got {text!r}") from None
 
 
-COMMANDS = (
-    Command("gate", "judge it", "judge a run: exit 0 pass, 1 fail, 6 undecided", _gate_arguments, _gate),
-    Command(
-        "compare",
-        "judge it",
-        "put runs side by side: differences, gaps, flipped episodes",
-        _compare_arguments,
-        _compare,
-    ),
-)
+COMMANDS = (Command("gate", "judge it", "judge a run: exit 0 pass, 1 fail, 6 undecided", _gate_arguments, _gate),)

@@ -67,9 +67,16 @@ def propose(space: Space, seen: Seen) -> Point | None:
     """
     singles = [(axis, level) for axis in range(len(space.axes)) for level in space.levels(axis)]
     coarse = [(axis, level) for axis, level in singles if not space.ordered[axis] or abs(level) in COARSE]
+    either = [(axis, level) for axis, level in singles if space.ordered[axis] and space.signed[axis] and level > 0]
     best: tuple[float, Point] | None = None
-    for conditions, pairs in ((singles, False), (coarse, True)):
-        inside = np.stack([_holds(space, seen.levels[:, axis], axis, level) for axis, level in conditions], axis=1)
+    for conditions, levels, pairs in (
+        (singles, seen.levels, False),
+        (either, np.abs(seen.levels), False),  # what fails in both directions shows twice as clearly
+        (coarse, seen.levels, True),
+    ):
+        if not conditions:
+            continue
+        inside = np.stack([_holds(space, levels[:, axis], axis, level) for axis, level in conditions], axis=1)
         if pairs:
             first, second = np.triu_indices(len(conditions), 1)
             keep = np.array(
@@ -88,6 +95,8 @@ def propose(space: Space, seen: Seen) -> Point | None:
         top = int(np.argmax(statistic.round(9)))
         chance = 0.5 * erfc(statistic[top] / sqrt(2)) * len(statistic)
         chosen = [conditions[first[top]], conditions[second[top]]] if pairs else [conditions[top]]
+        if conditions is either:
+            chosen = [_worse_direction(seen, *conditions[top])]
         if chance <= PROPOSED_BELOW and (best is None or chance < best[0] / 10):
             best = chance, _worst(space, seen, chosen)
     return None if best is None else best[1]
@@ -119,6 +128,12 @@ def _log_likelihood(hits: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArr
             counts > hits, (counts - hits) * np.log(1 - rate), 0.0
         )
     return np.asarray(terms)
+
+
+def _worse_direction(seen: Seen, axis: int, need: int) -> tuple[int, int]:
+    up, down = seen.levels[:, axis] >= need, seen.levels[:, axis] <= -need
+    shares = [(seen.failed[rows].sum() + 0.5) / (rows.sum() + 1) for rows in (up, down)]
+    return axis, need if shares[0] >= shares[1] else -need
 
 
 def _worst(space: Space, seen: Seen, conditions: list[tuple[int, int]]) -> Point:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_vla.hunt.conditions import Scene, Sighting, condition_of
@@ -15,6 +15,8 @@ from pytest_vla.run.hunts import Condition, Count
 PARTLY_SHARE, WHOLLY_SHARE = 0.2, 0.1
 """So much of the budget is kept to measure causes of which a part, or nearly all, of the confirming scenes failed."""
 PARTLY, WHOLLY_SCENES = 0.75, 10
+AS_OFTEN = 0.5
+"""A part of a cause is the cause where it has so much of the whole's excess of failures."""
 ALIKE, LEAST_APART = 0.9, 2
 """Two causes are one where they agree in so many scenes, of which each fails and solves two at least."""
 
@@ -28,6 +30,8 @@ class Measurement:
     most: int
     """So many scenes are enough."""
     answers: dict[Point, dict[int, bool]] = field(default_factory=dict)
+    parts: Mapping[Point, Sequence[Point]] = field(default_factory=dict)
+    """Of a cause what part of it may do as well."""
 
     @property
     def arms(self) -> list[Point]:
@@ -35,6 +39,7 @@ class Measurement:
         points = [self.space.neutral]
         for cause in self.causes:
             points += [cause.point, self.lower(cause.point) or cause.point]
+            points += self.parts.get(cause.point, ())
         return list(dict.fromkeys(points))
 
     def lower(self, point: Point) -> Point | None:
@@ -61,7 +66,7 @@ class Measurement:
         answers = list(self.answers.get(point, {}).values())
         return Count(answers.count(False), len(answers))
 
-    def finished(self, history: History, scene: Callable[[int], Scene]) -> list[Cause]:
+    def finished(self, history: History, scene: Callable[[int], Scene], base: Count) -> list[Cause]:
         """The causes with their rates, their conditions, and those that are the same under one name."""
         causes = [
             replace(
@@ -70,9 +75,31 @@ class Measurement:
                 lower=None if (lower := self.lower(cause.point)) is None else (lower, self.count(lower)),
                 condition=self._condition(cause, history, scene),
             )
-            for cause in sorted(self.causes, key=lambda cause: (len(active(cause.point)), severity(cause.point)))
+            for cause in self._reduced(base)
         ]
         return self._grouped(causes)
+
+    def _reduced(self, base: Count) -> list[Cause]:
+        """Each cause, or the part of it that fails nearly as often as the whole, and more often than nothing does.
+
+        The whole was confirmed; which of its axes it takes is told by scenes that had no part in finding it.
+        """
+        kept: list[Cause] = []
+        for cause in sorted((self._part_of(cause, base) for cause in self.causes), key=_size):
+            if not any(self.space.covers(cause.point, other.point) for other in kept):
+                kept.append(cause)
+        return kept
+
+    def _part_of(self, cause: Cause, base: Count) -> Cause:
+        whole = self.count(cause.point)
+        for part in self.parts.get(cause.point, ()):
+            small = self.count(part)
+            if not small.failed or fisher(small, base) > ALPHA:
+                continue
+            if small.rate - base.rate >= AS_OFTEN * (whole.rate - base.rate):
+                failing = next(scene for scene, solved in self.answers[part].items() if not solved)
+                return replace(cause, point=part, seed=failing, confirmed=small)
+        return cause
 
     def _condition(self, cause: Cause, history: History, scene: Callable[[int], Scene]) -> Condition | None:
         measured = self.answers.get(cause.point, {})
@@ -107,3 +134,7 @@ class Measurement:
         agreed = both.failed + only.asked - only.failed
         told_apart = min(both.failed, only.asked - only.failed) >= LEAST_APART
         return told_apart and agreed >= ALIKE * len(scenes) and fisher(both, only) <= ALPHA
+
+
+def _size(cause: Cause) -> tuple[int, int]:
+    return len(active(cause.point)), severity(cause.point)

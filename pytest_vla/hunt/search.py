@@ -19,7 +19,7 @@ from pytest_vla.hunt.effects import LOOKS, Confirmation, propose
 from pytest_vla.hunt.history import History
 from pytest_vla.hunt.measure import Measurement
 from pytest_vla.hunt.outcome import Answer, Ask, Budget, Cause, Find, HuntError, Outcome, Probe
-from pytest_vla.hunt.shrink import RELIABLE, TRUSTED, Shrink, Where
+from pytest_vla.hunt.shrink import RELIABLE, TRUSTED, Shrink, Where, parts_of
 from pytest_vla.hunt.space import Point, Space, severity
 from pytest_vla.hunt.suspects import Rates
 from pytest_vla.run.hunts import Count
@@ -83,6 +83,8 @@ class Hunt:
         self._until_control, self._until_proposal = WINDOW, PROPOSE_EVERY
         self._draws = self._confirmations = 0
         self._refused: Counter[Point] = Counter()
+        self._parts: dict[Point, list[Point]] = {}
+        """Of a cause what may fail as often, for the measurement to tell where episodes did not last for it."""
         self._in_vain = 0
         self._searching = True
         self._begun = time.monotonic()
@@ -106,7 +108,11 @@ class Hunt:
                 self._answers(self._fresh(self.batch))
         except OutOfBudget:
             pass
-        self.outcome.causes = measurement.finished(self.history, self._scene)
+        before = self._causes
+        self.outcome.causes = measurement.finished(self.history, self._scene, self.outcome.base)
+        for cause in self.outcome.causes:
+            if cause.point not in before:
+                self._on_cause(cause)
         return self.outcome
 
     def _search(self) -> None:
@@ -142,7 +148,7 @@ class Hunt:
 
     @property
     def _measurement(self) -> Measurement:
-        return Measurement(self.space, self.outcome.causes, MOST_MEASURED)
+        return Measurement(self.space, self.outcome.causes, MOST_MEASURED, parts=self._parts)
 
     def _answers(self, probes: Sequence[Probe]) -> Sequence[Answer]:
         probes = probes[: self.budget.episodes - self.outcome.episodes]
@@ -312,7 +318,7 @@ class Hunt:
             result = self._confirmed(suspect)
             if result is not None:
                 cause = Cause(suspect, self.history.failing_scenes(suspect)[0], result, spent, bool(where.scenes))
-                self._found(cause, sure=not where.reliable)
+                self._found(cause)
                 return True
         return False
 
@@ -335,18 +341,23 @@ class Hunt:
         self._refused[point] += not verdict
         return result if verdict else None
 
-    def _found(self, cause: Cause, sure: bool) -> None:
-        """Keep a cause. If one answer seemed enough and is not, an axis may have seemed to matter that does not."""
+    def _found(self, cause: Cause) -> None:
+        """Keep a cause; and where one answer is not enough, see whether a part of it does as well."""
         kept = [known for known in self.outcome.causes if not self.space.covers(known.point, cause.point)]
         self.outcome.causes = [*kept, cause]
         self._on_cause(cause)
-        confirmed = cause.confirmed
-        if sure or confirmed.failed == confirmed.asked:
+        confirmed, luck = cause.confirmed, self._luck
+        if confirmed.failed == confirmed.asked and luck < RELIABLE:
             return
-        smaller = self._shrinking.minimal(cause.point, Where(Rates(min(confirmed.rate, 1 - self._luck), self._luck)))
-        if smaller != cause.point and (again := self._confirmed(smaller)) is not None:
-            seed = self.history.failing_scenes(smaller)[0]
-            self._found(replace(cause, point=smaller, seed=seed, confirmed=again), sure=True)
+        rate = (confirmed.failed + 1) / (confirmed.asked + 2)  # a few that all failed do not mean that all fail
+        where = Where(Rates(max(min(rate, 1 - luck), luck + 0.1), luck))
+        self._parts[cause.point] = parts = parts_of(cause.point)
+        for smaller in list(parts):
+            if self._shrinking.fails(smaller, where) and (again := self._confirmed(smaller)) is not None:
+                seed = self.history.failing_scenes(smaller)[0]
+                self._found(replace(cause, point=smaller, seed=seed, confirmed=again))
+                return
+            parts.remove(smaller)
 
     def _overloaded(self, point: Point) -> bool:
         """Not a few axes but too much at once: from now on stay well below."""

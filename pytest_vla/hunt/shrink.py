@@ -82,11 +82,11 @@ class Shrink:
             return cause
         for axis in active(cause):
             without = change(cause, axis, 0)
-            if any(without) and self._fails(without, where):
+            if any(without) and self.fails(without, where):
                 return self.minimal(without, where)
         return cause
 
-    def _fails(self, point: Point, where: Where) -> bool:
+    def fails(self, point: Point, where: Where) -> bool:
         """As often as with the cause rather than without it: whichever is far likelier."""
         rates, evidence = where.rates, 0.0
         for _ in range(MOST_TESTS):
@@ -97,3 +97,14 @@ class Shrink:
             if abs(evidence) >= log(LIKELIER):
                 break
         return evidence > 0
+
+
+def parts_of(cause: Point) -> list[Point]:
+    """Fewer of its axes, at the same levels: each one alone, and all but one."""
+    axes = active(cause)
+    alone = [tuple(level if axis == one else 0 for axis, level in enumerate(cause)) for one in axes]
+    return list(
+        dict.fromkeys(
+            part for part in [*alone, *(change(cause, one, 0) for one in axes)] if 0 < len(active(part)) < len(axes)
+        )
+    )

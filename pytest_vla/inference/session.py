@@ -36,6 +36,18 @@ def local_source(options: InferenceOptions) -> PolicySource:
     return _asked_as_told(source, LocalPolicy(source.policy, fixed_batch(options)), options)
 
 
+def held_source(policy: Policy, options: InferenceOptions) -> PolicySource:
+    """A policy that somebody holds in this process, asked as if it had been named."""
+    from pytest_vla.inference.local import LocalPolicy
+    from pytest_vla.policies.digests import factory_digest
+
+    digest, verified = factory_digest(type(policy), policy)
+    text = f"{type(policy).__module__}:{type(policy).__name__}"
+    spec = getattr(policy, "spec", PolicySpec())
+    source = SharedSource(text=text, digest=f"sha256:{digest}", verified=verified, spec=spec, policy=policy)
+    return _asked_as_told(source, LocalPolicy(policy, fixed_batch(options)), options)
+
+
 def open_policy(
     options: InferenceOptions, timeout: float, workers: int, logs: Path | None = None
 ) -> tuple[PolicySource, Service | None]:

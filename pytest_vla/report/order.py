@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pytest_vla.episode import Cell
@@ -39,3 +39,14 @@ def _places(suite: str) -> dict[tuple[str, str], int] | None:
         return {cell: number for number, cell in enumerate(get_suite(suite).cells())}
     except SuiteError:
         return None
+
+
+def told_apart(runs: Sequence[Run]) -> list[str]:
+    """What tells the runs apart, as short as it can be: the end of the policies' names, or of the runs' folders."""
+    choices = ([run.policy.text for run in runs], [str(run.path.parent) for run in runs])
+    for texts in choices:
+        for length in range(1, max(text.count("/") for text in texts) + 2):
+            names = ["/".join(text.rstrip("/").split("/")[-length:]) for text in texts]
+            if all(names) and len(set(names)) == len(names):
+                return names
+    return [str(run.path) for run in runs]

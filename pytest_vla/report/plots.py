@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_vla.report.errors import ReportError
 from pytest_vla.report.html.brittleness import brittleness
 from pytest_vla.report.html.success import levels
+from pytest_vla.report.order import told_apart
 from pytest_vla.run import Run
 from pytest_vla.run.intervals import rate_interval
 
@@ -40,7 +41,7 @@ def write_plots(runs: Sequence[Run], folder: Path) -> list[Path]:
         raise ReportError('figures need matplotlib: pip install "pytest-vla[report]"') from None
     if not any(len(run) for run in runs):
         raise ReportError("nothing to draw: no episode was finished")
-    names = _names(runs)
+    names = told_apart(runs)
     with matplotlib.rc_context(STYLE):
         figures = {
             "success_by_level": success_by_level(runs, names),
@@ -176,17 +177,6 @@ def _count(tables: Sequence[Any], suite: str, partition: str) -> str:
 def _width(rate: float, size: int) -> float:
     low, high = rate_interval(round(rate * size), size)
     return 100 * (high - low)
-
-
-def _names(runs: Sequence[Run]) -> list[str]:
-    """What tells the runs apart, as short as it can be: the end of the policies' names, or of the runs' folders."""
-    choices = ([run.policy.text for run in runs], [str(run.path.parent) for run in runs])
-    for texts in choices:
-        for length in range(1, max(text.count("/") for text in texts) + 2):
-            names = ["/".join(text.rstrip("/").split("/")[-length:]) for text in texts]
-            if all(names) and len(set(names)) == len(names):
-                return names
-    return [str(run.path) for run in runs]
 
 
 def _save(figure: Any, path: Path) -> Path:

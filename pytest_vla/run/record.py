@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -64,12 +65,23 @@ class Record:
 
     def to_record(self) -> dict[str, Any]:
         """The line of the run file, in built-in types."""
-        line = {**self.result.to_record(), "type": self.kind, "nodeid": self.nodeid, "test": self.test}
+        return {**self.result.to_record(), "type": self.kind, **self._own()}
+
+    def to_text(self) -> str:
+        """The line as JSON: an episode's result was made one where it ended, to see that it can be written."""
+        if self.kind != "episode":
+            return json.dumps(self.to_record(), ensure_ascii=False, allow_nan=False)
+        own = json.dumps(self._own(), ensure_ascii=False, allow_nan=False)
+        return f"{self.result.text[:-1]}, {own[1:]}"
+
+    def _own(self) -> dict[str, Any]:
+        """What the line says beside the result."""
+        own: dict[str, Any] = {"nodeid": self.nodeid, "test": self.test}
         if self.objection:
-            line["objection"] = self.objection
+            own["objection"] = self.objection
         if self.item is not None and self.item != self.key:
-            line["item"] = key_to_list(self.item)
-        return line
+            own["item"] = key_to_list(self.item)
+        return own
 
     @classmethod
     def from_record(cls, line: Mapping[str, Any]) -> Record:

@@ -56,7 +56,11 @@ class RunWriter:
             raise _cannot_write(path, error) from error
 
     def write(self, line: Line) -> None:
-        self._handle.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+        self.write_text(json.dumps(line, ensure_ascii=False, allow_nan=False))
+
+    def write_text(self, line: str) -> None:
+        """Write a line that is JSON already."""
+        self._handle.write(line + "\n")
         self._handle.flush()
 
     def close(self) -> None:

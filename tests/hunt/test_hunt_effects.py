@@ -86,6 +86,17 @@ def test_what_goes_with_failure_is_proposed_at_a_level_that_fails(fails, axes):
     assert all(point[axis] * sign > 0 for axis, sign in axes.items())
 
 
+def test_what_fails_in_both_directions_is_proposed_before_either_shows_alone():
+    rows = [[level, 0, 0] for level in (-6, 6)] * 8 + [[0, level, 0] for level in (5, 6)] * 40
+    failed = [number % 16 < 9 for number in range(16)] + [number % 8 == 0 for number in range(80)]
+    half = [number for number, (level, *_) in enumerate(rows) if level >= 0]
+    assert propose(SPACE, seen([rows[n] for n in half], [failed[n] for n in half])) is None
+    point = propose(SPACE, seen(rows, failed))
+    assert point is not None
+    assert abs(point[0]) >= 6
+    assert not any(point[1:])
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_chance_is_not_proposed(seed):
     coin = np.random.default_rng(seed)

@@ -51,13 +51,45 @@ def test_a_share_takes_more_scenes_to_measure_than_a_certainty():
     assert measurement(partly).reserve(100) == 20
 
 
+WHOLE, PART = (3, 0, 4, 0), (3, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("part_fails", "whole_fails", "reported"),
+    [
+        (12, 13, PART),  # as often: the other axis is superfluous
+        (13, 12, PART),
+        (2, 13, WHOLE),  # as often as without any perturbation
+        (6, 18, WHOLE),  # more often than that, but most of the failures need the whole
+    ],
+)
+def test_a_part_is_reported_where_it_fails_as_the_whole_does(part_fails, whole_fails, reported):
+    answers = {
+        WHOLE: {scene: scene >= whole_fails for scene in range(20)},
+        PART: {scene: scene >= part_fails for scene in range(20)},
+    }
+    made = Measurement(SPACE, [cause(*WHOLE)], 20, answers, parts={WHOLE: [PART]})
+    assert PART in made.arms
+    (found,) = made.finished(History(SPACE), lambda scene: {}, Count(4, 40))
+    assert found.point == reported
+    assert answers[reported][found.seed] is False or reported == WHOLE
+
+
+def test_two_causes_with_the_same_part_are_one():
+    other = (4, 0, 0, 2)
+    fails = {scene: scene >= 12 for scene in range(20)}
+    answers = {WHOLE: fails, other: fails, PART: fails}
+    made = Measurement(SPACE, [cause(*WHOLE), cause(*other)], 20, answers, parts={WHOLE: [PART], other: []})
+    assert [found.point for found in made.finished(History(SPACE), lambda scene: {}, Count(4, 40))] == [PART]
+
+
 def test_rates_are_those_of_the_measured_scenes_and_errors_are_none_of_them():
     made = measurement(cause(3, 0, 0, 0), most=3)
     for scene, solved in enumerate([True, False, None, False]):
         made.add((3, 0, 0, 0), scene, solved)
         assert made.enough == (scene == 3)
     made.add((2, 0, 0, 0), 0, True)
-    (found,) = made.finished(History(SPACE), lambda scene: {})
+    (found,) = made.finished(History(SPACE), lambda scene: {}, Count(0, 10))
     assert found.rate == Count(2, 3)
     assert found.lower == ((2, 0, 0, 0), Count(0, 1))
     assert found.condition is None
@@ -82,14 +114,18 @@ YAW, ORBIT, DELAY = (3, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 3)
     ],
 )
 def test_axes_of_a_group_that_fail_in_the_same_scenes_are_one_cause(answers, also):
-    causes = measurement(cause(*YAW), cause(*ORBIT), answers=answers).finished(History(SPACE), lambda scene: {})
+    causes = measurement(cause(*YAW), cause(*ORBIT), answers=answers).finished(
+        History(SPACE), lambda scene: {}, Count(0, 10)
+    )
     named = [(found.point, found.also) for found in causes]
     assert named == ([(ORBIT, (YAW,))] if also else [(ORBIT, ()), (YAW, ())])
 
 
 def test_axes_of_different_groups_stay_apart():
     answers = {YAW: sides(1, 3, 5, 7), DELAY: sides(1, 3, 5, 7)}
-    causes = measurement(cause(*YAW), cause(*DELAY), answers=answers).finished(History(SPACE), lambda scene: {})
+    causes = measurement(cause(*YAW), cause(*DELAY), answers=answers).finished(
+        History(SPACE), lambda scene: {}, Count(0, 10)
+    )
     assert [found.also for found in causes] == [(), ()]
 
 
@@ -98,10 +134,12 @@ def test_a_condition_is_suggested_by_other_scenes_than_those_that_measure_it():
     for scene in range(100, 120):
         history.add((4, 0, 0, 5), scene, scene % 2 == 0)
     made = measurement(cause(*YAW), answers={YAW: {scene: scene % 2 == 0 for scene in range(12)}})
-    (found,) = made.finished(history, lambda scene: {"side": "right" if scene % 2 == 0 else "left"})
+    (found,) = made.finished(history, lambda scene: {"side": "right" if scene % 2 == 0 else "left"}, Count(0, 10))
     assert str(found.condition) == "side = left"
     assert (found.condition.inside, found.condition.outside) == (Count(6, 6), Count(0, 6))
-    (alone,) = made.finished(History(SPACE), lambda scene: {"side": "right" if scene % 2 == 0 else "left"})
+    (alone,) = made.finished(
+        History(SPACE), lambda scene: {"side": "right" if scene % 2 == 0 else "left"}, Count(0, 10)
+    )
     assert alone.condition is None
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pytest_vla.cli import main
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.run import Tally, read_run
 
 PEERS = Path(__file__).parent / "peers"
 PYTHON = os.environ.get("PYTEST_VLA_PEER_PYTHON", "")
@@ -44,7 +46,8 @@ def model_server():
         process.kill()
 
 
-def test_vla_eval_runs_an_evaluation_against_our_server(port, tmp_path):
+@pytest.mark.parametrize("saving", [["--no-save"], []], ids=["printed", "saved"])
+def test_vla_eval_runs_an_evaluation_against_our_server(port, tmp_path, saving):
     config = {
         "server": {"url": f"ws://127.0.0.1:{port}"},
         "output_dir": str(tmp_path),
@@ -52,12 +55,27 @@ def test_vla_eval_runs_an_evaluation_against_our_server(port, tmp_path):
     }
     (tmp_path / "config.yaml").write_text(json.dumps(config))
     environment = {**os.environ, "PYTHONPATH": str(PEERS)}
-    command = [Path(PYTHON).parent / "vla-eval", "run", "-c", tmp_path / "config.yaml", "--no-docker", "--no-save"]
+    command = [Path(PYTHON).parent / "vla-eval", "run", "-c", tmp_path / "config.yaml", "--no-docker", *saving]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
     output = done.stdout + done.stderr
     assert output.count("SUCCESS (steps=8)") == 4, output[-3000:]
     assert "ImageBenchmark: 100.0%" in output
+    if not saving:
+        _results_become_run_files(tmp_path)
+
+
+def _results_become_run_files(folder):
+    """What vla-eval wrote of these four episodes, and its recording, with the same counts as its own summary."""
+    files = {"aggregate": next(folder.rglob("*_aggregate.json"), None), "recording": next(folder.rglob("*.sqlite"))}
+    for name, file in files.items():
+        if file is None:  # written by `vla-eval export`
+            continue
+        assert main(["import", str(file), "-o", str(folder / name)]) == 0
+        run = read_run(folder / name)
+        assert run.once.tally() == Tally(4, 4)
+        assert run.completeness(gated=True).finished
+        assert {cell.task for cell in run.once.tallies()} == {"echo", "echo_again"}
 
 
 def test_the_openpi_client_drives_our_server(port):

@@ -96,6 +96,30 @@ def _cannot_write(path: Path, error: OSError) -> ReportError:
 
 def render(page: Page) -> Iterator[str]:
     """The page as text, piece by piece: with films inside it may be large."""
+    shown = [(view, data) for view in VIEWS if (data := view.data(page)) is not None]
+    return generate(
+        "page.html",
+        policy=page.run.policy.text,
+        files=[side.run.path.name for side in page.sides],
+        views=shown,
+        names={view.name for view, _ in shown},
+    )
+
+
+def write_page(output: str | Path, template: str, **data: Any) -> Path:
+    """Write a page of its own, one without films."""
+    _need("jinja2")
+    path = report_path(output)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(generate(template, **data)), encoding="utf-8")
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    return path
+
+
+def generate(template: str, **data: Any) -> Iterator[str]:
+    """A template of ours, filled in; whatever comes from outside is escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -109,15 +133,8 @@ def render(page: Page) -> Iterator[str]:
     environment.filters.update(
         percent=_percent, signed=_signed, bounds=_bounds, duration=_duration, breakable=_breakable, middle=_middle
     )
-    shown = [(view, data) for view in VIEWS if (data := view.data(page)) is not None]
-    return environment.get_template("page.html").generate(
-        version=__version__,
-        style=Markup((ASSETS / "style.css").read_text(encoding="utf-8")),
-        policy=page.run.policy.text,
-        files=[side.run.path.name for side in page.sides],
-        views=shown,
-        names={view.name for view, _ in shown},
-    )
+    style = Markup((ASSETS / "style.css").read_text(encoding="utf-8"))
+    return environment.get_template(template).generate(version=__version__, style=style, **data)
 
 
 def film_sides(

@@ -1,0 +1,134 @@
+"""A benchmark as a library call, for a training loop: the same episodes and the same run file, without pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.inference.session import held_source, local_source
+from pytest_vla.options import InferenceOptions
+from pytest_vla.policies import Policy, PolicyError, PolicySource
+from pytest_vla.rollout import DEFAULT_TIMEOUT_S, rollout
+from pytest_vla.run import KeySet, Plan, Record, Run, RunWriter, read_run, sum_by
+from pytest_vla.run.folder import RunFolder, chosen_folder
+from pytest_vla.run.provenance import provenance
+from pytest_vla.suite import Suite, SuiteError, register, typed_suite
+
+if TYPE_CHECKING:
+    import gymnasium
+
+DEFAULT_EPISODES = 10
+
+
+def evaluate(
+    policy: Policy | str,
+    suite: Suite | str,
+    *,
+    episodes: int = DEFAULT_EPISODES,
+    tasks: Iterable[str] = (),
+    partitions: Iterable[str] = (),
+    first_episode: int = 0,
+    run_dir: str | Path | None = None,
+    timeout: float = DEFAULT_TIMEOUT_S,
+    on_result: Callable[[Result], object] = lambda result: None,
+) -> Run:
+    """Play episodes of a suite in this process and return the run, as `pytest --vla-policy` would have written it.
+
+    Args:
+        policy: a policy, or what `--vla-policy` takes.
+        suite: a suite, or its name.
+        episodes: of each task and partition.
+        tasks: only these; all by default.
+        partitions: only these; the suite's own choice by default.
+        first_episode: the index of the first one: fresh scenes for every evaluation, or the same ones to compare.
+        run_dir: where the run file goes; by default a new folder in `vla-runs/`.
+        timeout: seconds without a step after which an episode counts as hanging.
+        on_result: hears of every episode as it ends.
+
+    Returns:
+        The run: `run.once.tally()`, `scalars(run)`, and whatever reads a run file.
+    """
+    asked = InferenceOptions(policy=policy) if isinstance(policy, str) else InferenceOptions()
+    source = local_source(asked) if isinstance(policy, str) else held_source(policy, asked)
+    if isinstance(suite, str):
+        suite = typed_suite(suite)
+    else:
+        register(suite)
+    _check(source, suite, episodes)
+    indices = range(first_episode, first_episode + episodes)
+    keys = [suite.episode(task, part, index) for task, part in suite.select(tasks, partitions) for index in indices]
+    if not keys:
+        raise SuiteError(f"nothing to evaluate: suite '{suite.name}' has no such task in these partitions")
+    options = {"episodes": episodes, "first_episode": first_episode, "suite": [suite.name], "policy": source.text}
+    with closing(
+        RunFolder.hold(chosen_folder(None if run_dir is None else str(run_dir), None, resume=False))
+    ) as folder:
+        identity = {**source.identity, "spec": source.spec.to_dict()}
+        writer = RunWriter.create(folder.file, provenance(identity, {suite.name: suite.version}, options))
+        try:
+            _play(writer, source, suite, keys, timeout, on_result)
+        finally:
+            writer.close()
+        return read_run(folder.path)
+
+
+def scalars(run: Run, prefix: str = "vla") -> dict[str, float]:
+    """A run as numbers for a logger: success with both ends of its interval, of each partition and of each suite.
+
+    `vla/SUITE/PARTITION/success`, `.../low`, `.../high`, `.../episodes`, and `vla/SUITE/success` over all of it.
+    """
+    found: dict[str, float] = {}
+    tallies = run.once.tallies()
+    groups = {
+        **sum_by(tallies, lambda cell: f"{cell.suite}/{cell.partition}"),
+        **sum_by(tallies, lambda cell: cell.suite),
+    }
+    for name, tally in groups.items():
+        found[f"{prefix}/{name}/episodes"] = float(tally.measured)
+        found[f"{prefix}/{name}/errors"] = float(tally.errors)
+        interval = tally.interval()
+        if tally.rate is not None and interval is not None:
+            values = {"success": tally.rate, "low": interval[0], "high": interval[1]}
+            found.update({f"{prefix}/{name}/{word}": value for word, value in values.items()})
+    return found
+
+
+def _check(source: PolicySource, suite: Suite, episodes: int) -> None:
+    if episodes < 1:
+        raise SuiteError(f"episodes must be 1 or more, got {episodes}")
+    missing = suite.missing()
+    if missing is not None:
+        raise SuiteError(f"suite '{suite.name}' needs {missing.module}: {missing.install}")
+    mismatch = source.spec.mismatch(suite)
+    if mismatch:
+        raise PolicyError(f"policy '{source.text}' cannot act in suite '{suite.name}': {mismatch}")
+
+
+def _play(
+    writer: RunWriter, source: PolicySource, suite: Suite, keys: list[EpisodeKey], timeout: float,
+    on_result: Callable[[Result], object],
+) -> None:  # fmt: skip
+    planned = KeySet.of(keys)
+    writer.write(Plan(planned, planned, frozenset()).to_record())
+    env: gymnasium.Env[Any, Any] | None = None
+    group = None
+    try:
+        for key in keys:
+            if env is None or suite.env_group(key.task) != group:
+                if env is not None:
+                    env.close()
+                env, group = suite.make_env(key.task), suite.env_group(key.task)
+            result = rollout(source.bind(suite, env), env, key, timeout=timeout)
+            record = Record(result, f"evaluate[{key.id}]", "passed" if result else "failed")
+            writer.write_text(record.to_text())
+            on_result(result)
+            if result.outcome == "error" and result.reason != "policy_error":
+                env.close()
+                env = None
+    finally:
+        if env is not None:
+            env.close()
+    writer.write({"type": "end", "episodes": len(keys)})
