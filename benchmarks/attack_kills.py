@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,10 @@ def _killed(rng: random.Random, command: list[str], place: Path) -> list[dict[st
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    for child in children:  # one that is stopped cannot notice that its controller is gone
+        with suppress(ProcessLookupError):
+            if b"python" in _command_line(child):
+                os.kill(child, signal.SIGKILL)
     return lines
 
 
