@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pytest_vla.watchdog import STOPPED, state_of
+
 REACH = Path(__file__).parents[1] / "docs" / "examples" / "test_reach.py"
 SLOW = """
 import time
@@ -91,9 +93,9 @@ def _killed(rng: random.Random, command: list[str], place: Path) -> list[dict[st
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    for child in children:  # one that is stopped cannot notice that its controller is gone
+    for child in children:  # one that is stopped cannot notice that its controller is gone; others go on for a while
         with suppress(ProcessLookupError):
-            if b"python" in _command_line(child):
+            if state_of(child) in STOPPED:
                 os.kill(child, signal.SIGKILL)
     return lines
 
