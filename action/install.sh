@@ -3,7 +3,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 
-python -m pip install -c "$here/constraints.txt" "$here[$EXTRAS]"
+python -m pip install -c "$here/constraints.txt" ${INDEX:+--extra-index-url "$INDEX"} "$here[$EXTRAS]"
 if [ -n "$REQUIREMENTS" ]; then
     python -m pip install -r "$REQUIREMENTS"
 fi

@@ -146,10 +146,24 @@ def test_the_action_and_the_workflows_are_valid():
 
 def test_every_action_is_pinned_by_commit():
     for path in (REPOSITORY / "action.yml", *WORKFLOWS):
-        used = re.findall(r"uses: (\S+)", path.read_text())
+        used = set(re.findall(r"uses: (\S+)", path.read_text())) - {"OWNER/pytest-vla@COMMIT"}
         assert used
         pinned = r"(actions|pypa)/[\w-]+@[0-9a-f]{40}"
         assert [each for each in used if not re.fullmatch(pinned, each)] == [], path
+
+
+def test_recipes_give_the_action_inputs_and_pytest_options_that_exist():
+    from pytest_vla.options import OPTIONS
+
+    recipes = 0
+    for path in WORKFLOWS:
+        for job in yaml.safe_load(path.read_text())["jobs"].values():
+            for step in job["steps"]:
+                if step.get("uses", "").startswith("OWNER/pytest-vla@"):
+                    recipes += 1
+                    assert set(step["with"]) <= set(ACTION["inputs"]), path
+                    assert set(re.findall(r"--vla-[a-z-]+", step["with"]["args"])) <= {each.flag for each in OPTIONS}
+    assert recipes == 2
 
 
 def test_no_input_is_ever_part_of_a_command():
@@ -217,7 +231,8 @@ def test_the_installation_takes_the_checkout_of_the_action_and_the_callers_requi
     (job.path / "needs.txt").write_text("pytest\n")
     (install,) = [step for step in STEPS if step.get("name") == "Install"]
     only_planned = {"PIP_DRY_RUN": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
-    done = job._run(install, {"inputs.extras": "report,gate", "inputs.requirements": "needs.txt"}, only_planned)
+    asked = {"inputs.extras": "report,gate", "inputs.index": "", "inputs.requirements": "needs.txt"}
+    done = job._run(install, asked, only_planned)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Would install pytest-vla-" in done.stdout
     assert "Requirement already satisfied: pytest" in done.stdout

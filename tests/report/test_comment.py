@@ -1,12 +1,16 @@
 """The comment and the badge of a run: what they say, in which colour, and that they fit."""
 
+import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
 from pytest_vla.cli import main
 from pytest_vla.report import comment as comments
 from pytest_vla.report.badge import COLORS, NOT_JUDGED
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
@@ -78,3 +82,15 @@ def test_a_label_is_text_whatever_it_holds(runs, capsys):
 def test_a_link_or_a_name_that_would_break_out_is_refused(runs, capsys, bad):
     assert main(["comment", "main", bad]) == 4
     assert "must be" in capsys.readouterr().err
+
+
+def test_the_page_about_it_shows_what_is_printed(reach, capsys):
+    page = (DOCS / "ci.md").read_text()
+    for command in re.findall(r"^pytest (test_reach.*) -n 2$", page, re.MULTILINE):
+        reach.runpytest(*command.split())
+    capsys.readouterr()
+    (command,) = re.findall(r"^pytest-vla (comment .*)$", page, re.MULTILINE)
+    (shown,) = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert f"\n{shown}\n<details>" in printed(capsys, *command.split())
+    printed(capsys, "badge", "worse", "-o", "badge.svg")
+    assert (reach.path / "badge.svg").read_text() == (DOCS / "badge.svg").read_text()
