@@ -11,6 +11,9 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 HEADER = "# Made by .ci/lock.py for Python {python} on {platform}, torch as constraints.txt says: its CPU build.\n"
+INDEX = """# PyPI has no build by the name +cpu, PyTorch's own index has. What has another hash than below is refused.
+--extra-index-url https://download.pytorch.org/whl/cpu
+"""
 
 
 def main() -> None:
@@ -25,7 +28,8 @@ def main() -> None:
             lines.append(f"{name.lower()}=={version} --hash=sha256:{hashes['sha256']}")
     environment = report["environment"]
     header = HEADER.format(python=environment["python_version"], platform=environment["sys_platform"])
-    (REPOSITORY / "requirements.lock").write_text(header + "\n".join(sorted(lines)) + "\n")
+    index = INDEX if any("+cpu" in line for line in lines) else ""
+    (REPOSITORY / "requirements.lock").write_text(header + index + "\n".join(sorted(lines)) + "\n")
     print(f"{len(lines)} packages")
 
 

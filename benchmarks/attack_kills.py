@@ -11,8 +11,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from pytest_vla.watchdog import STOPPED, state_of
 
 REACH = Path(__file__).parents[1] / "docs" / "examples" / "test_reach.py"
 SLOW = """
@@ -33,9 +36,10 @@ SOME = ["test_reach.py", "--vla-policy=slow:Slow", "-n2", "--vla-timeout=4"]
 COMMANDS = {
     "run": [*SOME, "--vla-episodes=8"],
     "hunt": [*SOME, "--vla-hunt", "--vla-hunt-episodes=30", "--vla-task=near"],
-    "record": [*SOME, "--vla-episodes=8"],
-    "report": [*SOME, "--vla-episodes=8", "--vla-report=page"],
+    "record": [*SOME, "--vla-episodes=8", "--vla-record=demos", "--vla-suite=reach"],
+    "report": [*SOME, "--vla-episodes=8", "--vla-report=page.html"],
 }
+EPISODES, HUNTS = 32, 2  # of each run; of each that hunts
 LIMIT_S = 180.0
 
 
@@ -50,28 +54,24 @@ def attack_runs(folder: Path, count: int) -> dict[str, int]:
         (place / "slow.py").write_text(SLOW)
         kind = list(COMMANDS)[number % len(COMMANDS)]
         command = [*PYTEST, *COMMANDS[kind], "--vla-run-dir=run"]
-        before = _killed(rng, [*command, *_recording(kind, 0)], place)
-        for attempt in range(1, 4):
-            done = _ended([*command, "--vla-resume", *_recording(kind, attempt)], place)
+        before = _killed(rng, command, place)
+        for _ in range(3):
+            done = _ended([*command, "--vla-resume"], place)
             if done in (0, 1):
                 break
         after = _lines(place)
-        lost, redone = judged(before, after, _expected(kind))
+        lost, redone = judged_hunts(before, after) if kind == "hunt" else judged(before, after, EPISODES)
+        if kind == "record":
+            missing, doubled = judged_demonstrations(place / "demos", after)
+            lost, redone = lost + missing, redone + doubled
+        if kind == "report":
+            lost += EPISODES - _reported(place / "page.html")
         if lost or redone:
             print(f"--- kill {number} of {kind}: lost {lost}, redone {redone}", file=sys.stderr)
         found["lost"] += lost
         found["redone"] += redone
         shutil.rmtree(place)
     return found
-
-
-def _recording(kind: str, attempt: int) -> list[str]:
-    """Demonstrations of every attempt go to a folder of their own."""
-    return [f"--vla-record=demos{attempt}", "--vla-suite=reach"] if kind == "record" else []
-
-
-def _expected(kind: str) -> int | None:
-    return None if kind == "hunt" else 32
 
 
 def _killed(rng: random.Random, command: list[str], place: Path) -> list[dict[str, Any]]:
@@ -93,6 +93,10 @@ def _killed(rng: random.Random, command: list[str], place: Path) -> list[dict[st
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    for child in children:  # one that is stopped cannot notice that its controller is gone; others go on for a while
+        with suppress(ProcessLookupError):
+            if state_of(child) in STOPPED:
+                os.kill(child, signal.SIGKILL)
     return lines
 
 
@@ -116,14 +120,46 @@ def _lines(place: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in complete.splitlines() if line.strip()]
 
 
-def judged(before: list[dict[str, Any]], after: list[dict[str, Any]], expected: int | None) -> tuple[int, int]:
-    """Episodes that are missing, and those that were measured twice; a hunt's probes count as episodes do."""
+def judged(before: list[dict[str, Any]], after: list[dict[str, Any]], expected: int) -> tuple[int, int]:
+    """Episodes that are missing, and those that were measured twice."""
     measured = Counter(_key(line) for line in after if _is_result(line) and line["outcome"] != "error")
-    kept = {_key(line) for line in before if _is_result(line)}
-    lost = len(kept - {_key(line) for line in after if _is_result(line)})
-    if expected is not None:
-        lost += expected - len(measured)
+    lost = len(_kept(before) - _kept(after)) + expected - len(measured)
     return lost, sum(times - 1 for times in measured.values())
+
+
+def judged_hunts(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> tuple[int, int]:
+    """A search may ask the same question again on purpose: there are as many probes as it says that it asked."""
+    hunts = [line for line in after if line["type"] == "hunt"]
+    probes = sum(line["type"] == "probe" for line in after)
+    asked = sum(line["episodes"] for line in hunts)
+    lost = len(_kept(before) - _kept(after)) + max(0, asked - probes) + HUNTS - len({_name(line) for line in hunts})
+    return lost, max(0, probes - asked) + len(hunts) - len({_name(line) for line in hunts})
+
+
+def judged_demonstrations(folder: Path, after: list[dict[str, Any]]) -> tuple[int, int]:
+    """Solved episodes without a demonstration, and those with two."""
+    from pytest_vla.train.dataset import read_dataset
+
+    solved = {_name(line) + (line["index"],) for line in after if _is_result(line) and line["outcome"] == "solved"}
+    kept = Counter((each.suite, each.task, each.partition, each.index) for each in read_dataset(folder))
+    return len(solved - kept.keys()), sum(kept.values()) - len(kept) + len(kept.keys() - solved)
+
+
+def _reported(page: Path) -> int:
+    """How many episodes a page lists."""
+    try:
+        data = page.read_text().split('<script type="application/json" id="data">')[1].split("</script>")[0]
+    except (OSError, IndexError):
+        return 0
+    return len(set(json.loads(data)["runs"][0]["columns"]["id"]))
+
+
+def _kept(lines: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
+    return {_key(line) for line in lines if _is_result(line)}
+
+
+def _name(line: dict[str, Any]) -> tuple[str, str, str]:
+    return line["suite"], line["task"], line["partition"]
 
 
 def _is_result(line: dict[str, Any]) -> bool:

@@ -23,6 +23,8 @@ PLANTS = {
     "50% beside 20% of failures of its own": "yaw50own20",
     "scenes with the object on the left": "yaw0own0left",
 }
+TIMES = {"50% beside 20% of failures of its own": 4}
+"""Where luck has more to say, so many times as many hunts."""
 HEALTHY = {"35% of failures of its own": "yaw0own35", "no failures": "yaw0own0"}
 
 
@@ -30,10 +32,11 @@ def typed(hunts: int, workers: int) -> Iterator[Figure]:
     """All plants, so many hunts each."""
     names = {**PLANTS, **HEALTHY}
     with ThreadPoolExecutor(workers) as pool:
-        runs = dict(zip(names, pool.map(lambda plant: hunt_all(plant, hunts), names.values()), strict=True))
+        hunted = pool.map(lambda name: hunt_all(names[name], hunts * TIMES.get(name, 1)), names)
+        runs = dict(zip(names, hunted, strict=True))
     for name in PLANTS:
         alone = sum(_names_yaw_alone(hunt) for hunt in runs[name])
-        yield at_least_of(f"typed: yaw named alone, {name}", alone, hunts, LEAST_FOUND)
+        yield at_least_of(f"typed: yaw named alone, {name}", alone, len(runs[name]), LEAST_FOUND)
     told = sum(_is_left(hunt) for hunt in runs["scenes with the object on the left"])
     yield at_least_of("typed: and the side", told, hunts, LEAST_FOUND)
     for name in HEALTHY:

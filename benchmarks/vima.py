@@ -1,7 +1,9 @@
 """How fast the VIMA suite is: CPU-seconds per oracle episode, the raw limit of PyBullet, reset, and two workers.
 
 The raw limit replays what an episode asked of PyBullet (the same bodies, velocities, simulator steps and camera images)
-without our Python around it.
+without our Python around it, when the policy looks at both cameras at every step. The oracle looks at none, so nothing
+is drawn for it. Where `VIMA_BENCH_ROOT` names a checkout of the original (and `pytest-vla install vima_upstream` was
+run), its own expert plays there in the same run; elsewhere the figure is one that was measured before.
 """
 
 from __future__ import annotations
@@ -14,12 +16,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest_vla as vla
 
-TARGET = {"cpu_s_per_episode": 0.35, "raw_ratio": 0.7, "reset_ms": 60.0, "speedup_two_workers": 1.8}
+TARGET = {
+    "cpu_s_per_episode": 0.03,
+    "times_faster_than_the_original": 100.0,
+    "raw_ratio": 0.85,
+    "reset_ms": 20.0,
+    "speedup_two_workers": 1.8,
+}
 ORIGINAL_CPU_S = 2.49  # per oracle episode, measured on the original
 RECORDED = (
     "stepSimulation", "resetBaseVelocity", "getCameraImage", "createMultiBody", "createCollisionShape",
@@ -34,13 +43,18 @@ def main() -> None:
     count = 4 if parser.parse_args().quick else 12
     load = os.getloadavg()[0]
     figures = {**measure_episodes(count), **measure_two_workers(8 if count == 4 else 25)}
+    original = measure_original(1 if count == 4 else 2)
+    figures["original_cpu_s"] = round(original or ORIGINAL_CPU_S, 3)
+    figures["times_faster_than_the_original"] = round((original or ORIGINAL_CPU_S) / figures["cpu_s_per_episode"], 1)
     ok = (
         figures["cpu_s_per_episode"] <= TARGET["cpu_s_per_episode"]
+        and figures["times_faster_than_the_original"] >= TARGET["times_faster_than_the_original"]
         and figures["raw_ratio"] >= TARGET["raw_ratio"]
         and figures["reset_ms"] <= TARGET["reset_ms"]
         and figures["speedup_two_workers"] >= TARGET["speedup_two_workers"]
     )
-    print(json.dumps({"name": "vima", **figures, "load_before": round(load, 1), "target": TARGET, "ok": ok}))
+    measured = {"original_measured_here": original is not None, "load_before": round(load, 1)}
+    print(json.dumps({"name": "vima", **figures, **measured, "target": TARGET, "ok": ok}))
 
 
 def measure_episodes(count: int) -> dict[str, float]:
@@ -48,27 +62,73 @@ def measure_episodes(count: int) -> dict[str, float]:
     suite: Any = vla.get_suite("vima")
     env: Any = suite.make_env("rotate")
     oracle = suite.oracle(env)
-    seconds, raw, resets = [], [], []
+    looking = Looking(oracle)
+    seconds, looked, raw, resets = [], [], [], []
     for task in suite.tasks():
         partitions = [partition for name, partition in suite.cells() if name == task]
         keys = [suite.episode(task, partitions[i % len(partitions)], i) for i in range(count)]
-        play(oracle, env, keys)  # meshes and textures are made once
-        cpu = cpu_seconds(lambda keys=keys: play(oracle, env, keys)) / count
-        calls = record(env, lambda keys=keys: play(oracle, env, keys))
-        limit = cpu_seconds(lambda calls=calls: replay(calls)) / count
-        reset = cpu_seconds(lambda keys=keys: [env.reset(options={"episode": key}) for key in keys]) / count
-        print(f"{task:28s} {cpu * 1e3:7.1f} ms an episode, raw {limit * 1e3:7.1f} ms, reset {reset * 1e3:6.1f} ms")
-        seconds.append(cpu)
+        play(looking, env, keys)  # meshes and textures are made once
+        blind = fastest(lambda keys=keys: play(oracle, env, keys)) / count
+        cpu = fastest(lambda keys=keys: play(looking, env, keys)) / count
+        calls = record(env, lambda keys=keys: play(looking, env, keys))
+        limit = fastest(lambda calls=calls: replay(calls)) / count
+        reset = fastest(lambda keys=keys: [env.reset(options={"episode": key}) for key in keys]) / count
+        print(
+            f"{task:28s} {blind * 1e3:6.1f} ms an episode, {cpu * 1e3:6.1f} with pictures, "
+            f"raw {limit * 1e3:6.1f}, reset {reset * 1e3:5.1f}"
+        )
+        seconds.append(blind)
+        looked.append(cpu)
         raw.append(limit)
         resets.append(reset)
     env.close()
-    mean = statistics.mean(seconds)
     return {
-        "cpu_s_per_episode": round(mean, 4),
-        "times_faster_than_the_original": round(ORIGINAL_CPU_S / mean, 1),
-        "raw_ratio": round(statistics.mean(raw) / mean, 3),
+        "cpu_s_per_episode": round(statistics.mean(seconds), 4),
+        "cpu_s_with_pictures": round(statistics.mean(looked), 4),
+        "raw_ratio": round(statistics.mean(raw) / statistics.mean(looked), 3),
         "reset_ms": round(statistics.mean(resets) * 1e3, 2),
     }
+
+
+class Looking(vla.Policy):
+    """Another policy that looks at both cameras before it acts."""
+
+    def __init__(self, policy: vla.Policy) -> None:
+        self.policy = policy
+
+    def act(self, observations: Sequence[Any], states: Sequence[Any]) -> Sequence[Any]:
+        for seen in observations:
+            for part in ("images", "segmentation"):
+                dict(seen[part])
+        return self.policy.act(observations, states)
+
+
+def measure_original(episodes: int) -> float | None:
+    """CPU-seconds of an episode of the original's expert, over the 17 tasks; None where the original is not here."""
+    suite: Any = vla.get_suite("vima_upstream")
+    missing = suite.missing()
+    if missing is not None:
+        print(f"the original is not here: it needs {missing.module}: {missing.install}")
+        return None
+    env: Any = suite.make_env("rotate")
+    oracle, seconds = suite.oracle(env), []
+    for task in suite.tasks():
+        partition = next(partition for name, partition in suite.cells() if name == task and partition != "train")
+        for index in range(episodes):
+            key = suite.episode(task, partition, index)
+            env.reset(options={"episode": key})  # a world that is open already, as ours is
+            start = child_cpu_s(env.pid)
+            vla.rollout(oracle, env, key)
+            seconds.append(child_cpu_s(env.pid) - start)
+        print(f"{task:28s} {statistics.mean(seconds[-episodes:]) * 1e3:7.0f} ms an episode of the original")
+    env.close()
+    return statistics.mean(seconds)
+
+
+def child_cpu_s(pid: int) -> float:
+    """What a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def play(oracle: vla.Policy, env: Any, keys: list[vla.EpisodeKey]) -> None:
@@ -76,10 +136,15 @@ def play(oracle: vla.Policy, env: Any, keys: list[vla.EpisodeKey]) -> None:
         assert vla.rollout(oracle, env, key), key
 
 
-def cpu_seconds(run: Callable[[], Any]) -> float:
-    start = time.process_time()
-    run()
-    return time.process_time() - start
+def fastest(run: Callable[[], Any], times: int = 3) -> float:
+    """CPU-seconds of the fastest of some runs."""
+
+    def once() -> float:
+        start = time.process_time()
+        run()
+        return time.process_time() - start
+
+    return min(once() for _ in range(times))
 
 
 def record(env: Any, run: Callable[[], Any]) -> list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]:

@@ -33,6 +33,7 @@ DEFAULT_EPISODES = 10
 
 _USES_PYTEST_VLA = re.compile(rb"\bpytest_vla\b")
 _DEFINES_A_BENCHMARK = re.compile(rb"\b(benchmark|hunt)\s*\(")
+_HUNTS = re.compile(rb"^\s*@(\w+\.)*hunt\s*\(", re.MULTILINE)
 _MAKES_A_SUITE = re.compile(rb"""\bbenchmark\s*\(\s*[^"'\s]""")
 
 
@@ -153,6 +154,15 @@ def _speaks_of(content: bytes, names: Sequence[str], unknown_named: bool) -> boo
     return unknown_named and _MAKES_A_SUITE.search(content) is not None
 
 
+def asks_for_hunts(config: pytest.Config, paths: Sequence[str]) -> bool:
+    """Whether a file among these, or in a folder among them, has `@vla.hunt`: how a policy is asked depends on it."""
+    files = [config.invocation_params.dir / path.partition("::")[0] for path in paths]
+    contents = [path.read_bytes() for path in files if path.is_file()]
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        contents += [content for _, content in _benchmark_files(config)]
+    return any(map(_HUNTS.search, contents))
+
+
 def use_files(config: pytest.Config, files: Sequence[str]) -> None:
     """Make pytest collect these files as if they had been typed.
 
@@ -168,7 +178,7 @@ def _is_outside(config: pytest.Config, path: str) -> bool:
 
 
 def _benchmark_files(config: pytest.Config) -> Iterator[tuple[Path, bytes]]:
-    """Test files under pytest's default location that define benchmarks: found by reading, never by importing."""
+    """Test files in the folders that pytest is given that define benchmarks: found by reading, never by importing."""
     patterns, skipped = config.getini("python_files"), config.getini("norecursedirs")
     for root in map(Path, config.args):
         for folder, subfolders, files in os.walk(config.invocation_params.dir / root):

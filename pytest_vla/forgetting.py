@@ -13,6 +13,7 @@ import pytest
 from pytest_vla.messages import CARRIER
 
 SENT = ("node", "item_index", "testrun_uid")  # what xdist notes on a report on its way
+SECTIONS = "_report_sections"  # pytest has no way to take back what was captured; under another name it is only kept
 NOTHING: dict[str, Any] = {}
 
 
@@ -48,7 +49,9 @@ class Forgetting:
 
 def forget(item: pytest.Item, *stashed: pytest.StashKey[Any]) -> None:
     """An item that has run keeps nothing of it, and nothing under these keys."""
-    item._report_sections.clear()
+    sections = vars(item).get(SECTIONS)
+    if isinstance(sections, list):
+        sections.clear()
     item.user_properties.clear()
     for key in stashed:
         if key in item.stash:

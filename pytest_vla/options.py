@@ -274,13 +274,14 @@ class Settings:
     gate: GateOptions = field(default_factory=GateOptions, metadata={"title": "gate"})
     report: ReportOptions = field(default_factory=ReportOptions, metadata={"title": "report"})
 
-    def with_mode(self) -> Settings:
+    def with_mode(self, hunting: bool = False) -> Settings:
         """Verdicts and hunts are about the policy, not about who happened to share its batch: a row a call.
 
-        Unless `--vla-batch` names another number, or `auto`, or `--vla-no-deterministic` was typed.
+        Unless `--vla-batch` names another number, or `auto`, or `--vla-no-deterministic` was typed. `hunting` is for
+        hunts that a test file asks for.
         """
         asked = self.inference
-        judged = self.gate.gating or self.robustness.hunt
+        judged = self.gate.gating or self.robustness.hunt or hunting
         if not judged or asked.deterministic or asked.no_deterministic or asked.batch == "auto":
             return self
         return replace(self, inference=replace(asked, deterministic=True, batch=asked.batch or "1"))

@@ -13,6 +13,7 @@ import pytest
 # All of these are light: numpy, gymnasium, torch and the simulators are imported where an episode needs them.
 from pytest_vla.benchmark import Benchmark
 from pytest_vla.collection import (
+    asks_for_hunts,
     benchmark_of,
     check_after_collection,
     check_before_collection,
@@ -123,6 +124,8 @@ def pytest_configure(config: pytest.Config) -> None:
     typed = config.args_source is pytest.Config.ArgsSource.ARGS
     files = config.args if typed else default_files(config, settings.run)
     own_files = typed or any(not _is_shipped(path) for path in files)
+    if asks_for_hunts(config, files):
+        config.stash[EXECUTION].settings = settings.with_mode(hunting=True)
     if settings.robustness.perturbing:
         from pytest_vla.perturb.plan import check_readable
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_vla.answers.collected import read_answers, reference_line
+from pytest_vla.answers.collected import reference_line
 from pytest_vla.ending import CLEAN, Ending
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.execution import misfit
@@ -95,6 +95,8 @@ class Session:
         """Whether the run is given up: nothing but errors."""
         self._watchdog = Watchdog(settings.run.timeout)
         self._properties: dict[str, list[tuple[str, object]]] = {}
+        self._latest: dict[str, str] = {}
+        """The last item of each worker whose rollouts are written."""
         self._inference: dict[str, Any] | None = None
         self._cost: dict[str, Any] | None = None
         self._examined: list[Examination] = []
@@ -254,6 +256,7 @@ class Session:
                 self._count_errors(records, report)
                 if report is not None and records:
                     self._properties[report.nodeid] = junit_properties(records[-1])
+                    self._latest[getattr(report, "worker_id", "")] = report.nodeid
             case NotRun(key, why, text):
                 self._unrun[(why, text)].append(key)
                 self.live.skip()
@@ -315,9 +318,9 @@ class Session:
             self.writer.write({"type": "gate", **message.gate, "rules": self.gate.rules.to_dict()})
 
     def crashed(self, report: pytest.TestReport) -> None:
-        """A worker died in an item: that item is an error, and the only one."""
-        key = self._key_of(report.nodeid)
-        if key is None:
+        """A worker died in an item: that item is an error, and the only one. What was measured before that stays."""
+        key, worker = self._key_of(report.nodeid), report.node.gateway.id
+        if key is None or self._latest.get(worker) == report.nodeid:
             return
         message = f"the worker process died while running this episode ({report.longrepr})"
         result = Result(key, "error", "worker_lost", message)
@@ -351,8 +354,9 @@ class Session:
         self._write_cost()
         if self.settings.inference.doctor and session.exitstatus in CLEAN:
             self._examine()
-        if self.reference is not None:
-            self._compare_with(self.reference)
+        answers = reference_line(read_run(self.reference)) if self.reference is not None else None
+        if answers is not None:  # whatever is said later of this run follows from its own file
+            self.writer.write(answers)
         self.run = read_run(self.writer.path)
         nothing_left = self.before is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
         clean = (session.exitstatus in CLEAN or nothing_left) and not self.usage_error
@@ -392,13 +396,6 @@ class Session:
         self._examined = examine_run(self.source, self.settings, suites)
         for made in self._examined:
             self.writer.write({"type": "doctor", **made.to_record()})
-
-    def _compare_with(self, reference: Path) -> None:
-        """Keep what the reference answered: whatever is said later of this run follows from its own file."""
-        run = read_run(reference)
-        answers = read_answers(run)
-        if answers is not None:
-            self.writer.write(reference_line(answers, run.policy.text))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         from pytest_vla.report.summary import write_summary

@@ -109,6 +109,7 @@ class Suite(ABC):
     score: Score | None = None  # what it is published by, where that is not the success rate
     #: a variant of another suite, or one that takes an environment of its own: run only when `--vla-suite` names it
     only_by_name: bool = False
+    plays_as: Sequence[str] = ()  # suites with the same observations and actions: policies for them act here too
     has_oracle: bool = False  # a suite that defines `oracle` has one, unless it says otherwise
     #: path of the test file that `pytest --vla-suite=NAME` runs when no path is given
     test_file: Path | None = None

@@ -94,14 +94,17 @@ def place_of(key: EpisodeKey) -> Place:
     return key.suite, key.task, key.partition, key.index
 
 
-def reference_line(answers: Answers, policy: str) -> dict[str, Any]:
-    """What is kept of a reference's answers in the file of the run that is compared with it."""
+def reference_line(reference: Run) -> dict[str, Any] | None:
+    """What is kept of a reference's answers in the file of the run that is compared with it, if it has any."""
+    answers = read_answers(reference)
+    if answers is None:
+        return None
     slim = ("asked", "produced", "invalid", "unread", "strict", "lenient", "label", "group", "trivial", "needs")
     kept = []
     for place, answer in answers.plain.answers.items():
         record = answer.to_record()
         kept.append([*place, {name: record[name] for name in slim if name in record}])
-    return {"type": REFERENCE, "policy": policy, "rows": kept}
+    return {"type": REFERENCE, "policy": reference.policy.text, "rows": kept}
 
 
 def _reference(run: Run) -> tuple[Group | None, str]:

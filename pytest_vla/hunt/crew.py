@@ -2,7 +2,8 @@
 
 The first worker to come leads. It writes questions; whoever is free (the leader too) takes one by renaming it, which
 only one can do, and writes the answer. Whoever is at work touches its file as a sign of life: a question whose taker
-died is answered by the leader, and without a leader everybody goes home. Whoever answers tells the run file too, once.
+died is answered by the leader, and without a leader everybody goes home. Only the leader tells the run file: whenever
+anybody is killed, a probe is in it once or not at all.
 """
 
 from __future__ import annotations
@@ -74,31 +75,29 @@ class Crew:
     def play(self, episodes: Sequence[EpisodeKey], player: Player) -> list[Reply]:
         """Replies for all episodes, by whoever is free."""
 
-        def play(episode: EpisodeKey) -> Reply:
-            record = player.play(episode)
+        def told(record: Record) -> Reply:
             player.tell(record)
             return reply_of(record)
 
         names = [f"{self.questions + number:06d}" for number in range(len(episodes))]
         self.questions += len(episodes)
         if len(episodes) == 1:
-            return [play(episodes[0])]
+            return [told(player.play(episodes[0]))]
         waiting = dict(zip(names, episodes, strict=True))
         for name, episode in waiting.items():
             _write(self.folder / f"{name}.ask", [episode.index, episode.perturbation])
         replies: dict[str, Reply] = {}
         while waiting:
             for name in list(waiting):
-                if self._take(name) or self._abandoned(name):
-                    replies[name] = play(waiting.pop(name))
-                    (self.folder / f"{name}.taken").unlink(missing_ok=True)
-                    break
-                reply = _read(self.folder / f"{name}.done")
-                if reply is not None:
-                    answer, scene = reply
-                    replies[name] = answer, scene
+                played = _read(self.folder / f"{name}.done")
+                if played is not None:
+                    replies[name] = told(Record.from_record(played))
                     waiting.pop(name)
                     (self.folder / f"{name}.done").unlink()
+                elif self._take(name) or self._abandoned(name):
+                    replies[name] = told(player.play(waiting.pop(name)))
+                    (self.folder / f"{name}.taken").unlink(missing_ok=True)
+                    break
             else:
                 time.sleep(POLL_S)
         return [replies[name] for name in names]
@@ -112,10 +111,8 @@ class Crew:
 
     def _abandoned(self, name: str) -> bool:
         """Whether nobody is at it any more. Then it is the leader's: whoever was too slow finds the file gone."""
-        for path in (self.folder / f"{name}.taken", self.folder / f"{name}.played"):
-            if _age_s(path) > PATIENCE_S and _removed(path):
-                return True
-        return False
+        taken = self.folder / f"{name}.taken"
+        return _age_s(taken) > PATIENCE_S and _removed(taken)
 
     # --- a helping hand -----------------------------------------------------------------------------------------------
 
@@ -132,18 +129,16 @@ class Crew:
         return None
 
     def answer(self, name: str, player: Player, episode: EpisodeKey) -> None:
-        """Play and tell; what cannot be played is given back, so that the leader meets the same error."""
-        taken, played = self.folder / f"{name}.taken", self.folder / f"{name}.played"
+        """Play; what cannot be played is given back, so that the leader meets the same error."""
+        taken = self.folder / f"{name}.taken"
         try:
             with _beating(taken):
                 record = player.play(episode)
         except BaseException:
             _renamed(taken, self.folder / f"{name}.ask")
             raise
-        if _renamed(taken, played):  # else it took too long, and the leader has it
-            player.tell(record)
-            _write(self.folder / f"{name}.done", list(reply_of(record)))
-            played.unlink(missing_ok=True)
+        _write(self.folder / f"{name}.done", record.to_record())  # nobody reads it if the leader has played it too
+        taken.unlink(missing_ok=True)
 
 
 def reply_of(record: Record) -> Reply:
@@ -194,19 +189,18 @@ def _removed(path: Path) -> bool:
     return True
 
 
-def _write(path: Path, content: list[Any]) -> None:
+def _write(path: Path, content: Any) -> None:
     """All of it or nothing."""
     draft = path.with_suffix(f".draft{os.getpid()}")
     draft.write_text(json.dumps(content), encoding="utf-8")
     draft.rename(path)
 
 
-def _read(path: Path) -> list[Any] | None:
+def _read(path: Path) -> Any:
     try:
-        content: list[Any] = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    return content
 
 
 def _age_s(path: Path) -> float:

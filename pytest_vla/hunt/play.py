@@ -1,6 +1,6 @@
 """What a hunting item does when its turn comes: lead a search, or lend a hand to the item that does.
 
-Every probe is sent to the run file as it ends, by whoever played it; the end of the search is one more line.
+Every probe is sent to the run file by the item that leads; the end of the search is one more line.
 """
 
 from __future__ import annotations

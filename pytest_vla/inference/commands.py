@@ -27,6 +27,7 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="largest observation (default: 8)",
     )
+    parser.add_argument("--max-clients", type=whole(1), default=256, metavar="N", help="at once (default: 256)")
     parser.add_argument(
         "--map", action="append", default=[], metavar="OURS=THEIRS", help="images.front=images.top, ..."
     )
@@ -72,6 +73,7 @@ def _serve(options: argparse.Namespace) -> int:
         ensemble=options.ensemble or ServeOptions.ensemble,
         names=dict(map(_renaming, options.map)),
         max_unpacked=options.observation_mb << 20,
+        max_clients=options.max_clients,
     )
     return run_server(policy, served, device)
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
+import socket
+from collections import deque
 from time import monotonic
+from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_vla.policies.base import PolicyError
@@ -16,14 +20,20 @@ except ImportError:
     raise PolicyError('pytest-vla serve needs websockets: pip install "pytest-vla[remote]"') from None
 
 MOST_HELD = 256 << 20  # bytes of messages that are not complete, over all connections
-DELAY_S, LONGEST_DELAY_S = 0.05, 0.5  # for each strike, and at most
+DELAY_S, LONGEST_DELAY_S = 0.005, 0.1  # between two new connections: for each strike of their address, and at most
+LONGEST_LINE = 128  # of connections of one address that wait for their turn
 FORGET_HALF_S = 10.0
+TURNED_AWAY_AT_ONCE = 20
+SILENT_S = 5
+LONGEST_REQUEST = 16 << 10
 MOST_ADDRESSES = 10_000
-LONGEST_ARRIVAL_S = 60.0  # from the first byte of a message to its last
+LONGEST_ARRIVAL_S = 60.0  # from the first bytes of a message to its last
+SWEEP_S = 5.0
+SMALL_BYTES = 16 << 10  # signs of life between messages are no message that does not end
 
 
 class Manners:
-    """Who sends what is no message waits before the next connection: a flood of them costs its sender the time."""
+    """An address that sends what is no message gets its new connections one by one: a flood of them waits in line."""
 
     def __init__(self) -> None:
         self._strikes: dict[str, tuple[float, float]] = {}
@@ -35,7 +45,7 @@ class Manners:
             del self._strikes[next(iter(self._strikes))]
 
     def delay(self, address: str) -> float:
-        """Seconds that a new connection of this address waits."""
+        """Seconds between two new connections of this address."""
         return min(LONGEST_DELAY_S, DELAY_S * self._left(address, monotonic()))
 
     def _left(self, address: str, now: float) -> float:
@@ -44,12 +54,71 @@ class Manners:
         return float(count * 0.5 ** ((now - since) / FORGET_HALF_S))
 
 
+class Door(socket.socket):
+    """Listens, and shuts out at once, before anything is made for them, those who speak before they were answered.
+
+    Whoever wants a WebSocket asks for it and waits; who sends a message along does not want an answer.
+    """
+
+    intake: Intake
+
+    @classmethod
+    def open(cls, host: str, port: int, intake: Intake) -> Door:
+        asked = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = min(asked, key=lambda each: each[0] != socket.AF_INET)
+        door = cls(family, kind, protocol)
+        door.intake = intake
+        if os.name == "posix":
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_DEFER_ACCEPT"):  # Linux: who has said nothing is not even shown to us
+            door.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT_S)
+        try:
+            door.bind(address)
+        except OSError:
+            door.close()
+            raise
+        door.setblocking(False)
+        return door
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        for _ in range(TURNED_AWAY_AT_ONCE):
+            accepted, address = super().accept()
+            accepted.setblocking(False)
+            if _asks(accepted) is not False:
+                return accepted, address
+            self.intake.manners.strike(str(address[0]))
+            accepted.close()
+        raise BlockingIOError  # the others are served, then this goes on
+
+
+def _asks(accepted: socket.socket) -> bool | None:
+    """Whether a request has come and nothing but it; None while it has not. Nothing is taken away by looking."""
+    try:
+        received = accepted.recv(LONGEST_REQUEST, socket.MSG_PEEK)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return False
+    request, end, rest = received.partition(b"\r\n\r\n")
+    if end:
+        return not rest
+    return None if request and len(request) < LONGEST_REQUEST else False  # nothing at all: it has gone
+
+
+def _look(connection: Connection) -> bool | None:
+    asked = connection.transport.get_extra_info("socket")
+    with socket.fromfd(asked.fileno(), asked.family, asked.type) as accepted:
+        return _asks(accepted)
+
+
 class Intake:
     """Counts what connections have sent of messages that nobody could read yet; who holds most goes first."""
 
     def __init__(self, most: int = MOST_HELD, longest: float = LONGEST_ARRIVAL_S) -> None:
         self.most, self.longest = most, longest
         self.manners = Manners()
+        self._lines: dict[str, deque[Connection]] = {}
+        self._total = 0
         self._held: dict[Connection, int] = {}
         self._since: dict[Connection, float] = {}
 
@@ -57,31 +126,71 @@ class Intake:
         """The kind of connection that tells this intake."""
         return type("Connection", (Connection,), {"intake": self})
 
-    async def wait(self, connection: Connection) -> None:
-        """As long as the manners of its address ask for; nothing is read meanwhile."""
-        delay = self.manners.delay(peer(connection))
-        if delay:
-            connection.transport.pause_reading()
-            await asyncio.sleep(delay)
-            if not connection.transport.is_closing():
+    def came(self, connection: Connection) -> None:
+        """Before anything is read of a new connection: those of an address with strikes wait in line."""
+        address = peer(connection)
+        line, delay = self._lines.get(address), self.manners.delay(address)
+        if line is None and delay < DELAY_S / 10:
+            return
+        connection.transport.pause_reading()
+        if line is None:
+            line = self._lines[address] = deque()
+            connection.loop.call_later(delay, self._next_turn, address, connection.loop)
+        if len(line) >= LONGEST_LINE:
+            line = self._lines[address] = deque(each for each in line if self._is_waiting(each))
+        if len(line) < LONGEST_LINE:
+            line.append(connection)
+        else:
+            connection.transport.abort()
+
+    def _next_turn(self, address: str, loop: asyncio.AbstractEventLoop) -> None:
+        """Listen to the first in line that has asked; who spoke too soon or went away has no turn."""
+        line, silent = self._lines.pop(address), list[Connection]()
+        while line:
+            connection = line.popleft()
+            if not self._is_waiting(connection):
+                continue
+            if _look(connection) is not None:
                 connection.transport.resume_reading()
+                break
+            silent.append(connection)
+        line.extendleft(reversed(silent))
+        if line:
+            self._lines[address] = line
+            loop.call_later(self.manners.delay(address), self._next_turn, address, loop)
+
+    def _is_waiting(self, connection: Connection) -> bool:
+        if not connection.transport.is_closing() and _look(connection) is not False:
+            return True
+        connection.transport.abort()
+        return False
 
     def arrived(self, connection: Connection, count: int) -> None:
-        now = monotonic()
         self._held[connection] = self._held.get(connection, 0) + count
-        slow = now - self._since.setdefault(connection, now) > self.longest
-        if slow:
-            self._end(connection)
-        while sum(self._held.values()) > self.most:
+        self._total += count
+        if self._held[connection] > SMALL_BYTES:
+            self._since.setdefault(connection, monotonic())
+        while self._total > self.most:
             self._end(max(self._held, key=lambda each: self._held[each]))
+
+    def sweep(self) -> None:
+        """End who takes too long to complete a message, also when nothing more comes."""
+        now = monotonic()
+        for connection in [each for each, since in self._since.items() if now - since > self.longest]:
+            self._end(connection)
+
+    async def sweeping(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            self.sweep()
 
     def settled(self, connection: Connection) -> None:
         """A message was complete and is read."""
-        self._held.pop(connection, None)
+        self._total -= self._held.pop(connection, 0)
         self._since.pop(connection, None)
 
     def gone(self, connection: Connection) -> None:
-        if connection in self._held:  # with half of a message
+        if self._held.get(connection, 0) > SMALL_BYTES:  # with half of a message
             self.manners.strike(peer(connection))
         self.settled(connection)
 
@@ -95,6 +204,10 @@ class Connection(ServerConnection):
     """A connection that tells what arrives."""
 
     intake: Intake
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.intake.came(self)
 
     def data_received(self, data: bytes) -> None:
         self.intake.arrived(self, len(data))

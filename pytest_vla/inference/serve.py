@@ -22,7 +22,8 @@ from pytest_vla._version import __version__
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.inference.batching import Batcher
 from pytest_vla.inference.engine import Engine, Episode, Failure, Job
-from pytest_vla.inference.intake import MOST_HELD, Intake, is_foreign, peer
+from pytest_vla.inference.intake import DELAY_S, LONGEST_DELAY_S, MOST_HELD, Door, Intake, is_foreign, peer
+from pytest_vla.inference.received import from_openpi, from_vla_eval
 from pytest_vla.inference.tree import TreeError, flatten, plain, signature
 from pytest_vla.policies.actions import flatten_action
 from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
@@ -35,7 +36,6 @@ from pytest_vla.policies.wire import (
     WireError,
     pack_message,
     pack_tree,
-    renamed,
     unpack_message,
     unpack_tree,
 )
@@ -118,7 +118,7 @@ class PolicyServer:
     def __init__(self, policy: Policy, name: str, options: ServeOptions, digest: str = "") -> None:
         self.policy, self.name, self.options, self.digest = policy, name, options, digest
         self._numbers = itertools.count()
-        self._clients = 0
+        self._talks: dict[Talk, None] = {}
         self._flatten = _flattening(policy.spec)
         self._intake = Intake(options.max_held)
         self._quick, self._patient = ThreadPoolExecutor(2, "reader"), ThreadPoolExecutor(1, "patient-reader")
@@ -130,12 +130,11 @@ class PolicyServer:
     async def run(self, on_ready: Callable[[Server], None] = lambda server: None) -> None:
         """Serve until cancelled."""
         self.desk = Desk(self.policy, self.options.batch)
-        desk = asyncio.create_task(self.desk.run())
+        desk, sweep = asyncio.create_task(self.desk.run()), asyncio.create_task(self._intake.sweeping())
         try:
             async with listen(
                 self._connected,
-                self.options.host,
-                self.options.port,
+                sock=Door.open(self.options.host, self.options.port, self._intake),
                 process_request=self._before_upgrade,
                 compression=None,
                 max_size=self.options.max_message,
@@ -148,6 +147,7 @@ class PolicyServer:
                 await desk
         finally:
             desk.cancel()
+            sweep.cancel()
 
     async def read(self, connection: ServerConnection, unpack: Unpack, data: bytes | str) -> Any:
         """A message, taken apart beside the loop; a large one waits for other large ones, and no small one for it."""
@@ -172,7 +172,7 @@ class PolicyServer:
     # --- HTTP --------------------------------------------------------------------------------------------------------
 
     async def _before_upgrade(self, connection: ServerConnection, request: Request) -> Response | None:
-        await self._intake.wait(connection)  # type: ignore[arg-type]
+        self._intake.settled(connection)  # type: ignore[arg-type]
         path = urlsplit(request.path).path
         if path == "/health":
             return connection.respond(HTTPStatus.OK, json.dumps({"status": "ok"}))
@@ -182,10 +182,19 @@ class PolicyServer:
         if foreign is not None and not self.options.token:
             return connection.respond(HTTPStatus.FORBIDDEN, f"{foreign}\n")
         if not self._is_allowed(request):
+            self.strike(connection)
             return connection.respond(HTTPStatus.UNAUTHORIZED, "this server needs a token\n")
-        if self._clients >= self.options.max_clients:
+        if len(self._talks) >= self.options.max_clients and not self._end_a_silent_one():
             return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "too many clients\n")
         return None
+
+    def _end_a_silent_one(self) -> bool:
+        """Make room for a new client: whoever came first and never said anything goes."""
+        silent = next((talk for talk in self._talks if not talk.heard), None)
+        if silent is not None:
+            del self._talks[silent]
+            silent.connection.transport.abort()
+        return silent is not None
 
     def _is_allowed(self, request: Request) -> bool:
         """The token, as `Authorization: Api-Key T` or `Bearer T`, or as ?token=T for clients that have only a URL."""
@@ -198,8 +207,8 @@ class PolicyServer:
     # --- connections -------------------------------------------------------------------------------------------------
 
     async def _connected(self, connection: ServerConnection) -> None:
-        self._clients += 1
         talk = Talk(self, connection, next(self._numbers))
+        self._talks[talk] = None
         try:
             await talk.run()
         except WireError as error:
@@ -211,7 +220,7 @@ class PolicyServer:
         except TimeoutError:
             await connection.close(1001, "idle")
         finally:
-            self._clients -= 1
+            self._talks.pop(talk, None)
             self.desk.live.discard(talk)
 
 
@@ -224,7 +233,8 @@ class Talk:
         self._chunked = Chunked(server.policy, *execution(server.policy.spec, options.horizon, options.ensemble))
         self._episode = Episode(EpisodeKey("remote", "connection", "", number))
         self._chunks = ChunkState(None)
-        self.asked = False
+        self.asked = self.heard = False
+        self._failures = 0
 
     async def run(self) -> None:
         first = None
@@ -240,6 +250,12 @@ class Talk:
         else:
             await self._vla_eval(first)
 
+    async def _failed(self) -> None:
+        """What an observation that cannot be used costs who sent it: time."""
+        self._failures += 1
+        self.server.strike(self.connection)
+        await asyncio.sleep(min(DELAY_S * self._failures, LONGEST_DELAY_S))
+
     async def _next(self) -> bytes | str:
         return await asyncio.wait_for(self.connection.recv(), self.server.options.idle_limit)
 
@@ -249,6 +265,7 @@ class Talk:
         while True:
             self.asked = True
             kind, payload, number = await self.server.read(self.connection, unpack_message, data)
+            self.heard = True
             if kind == "hello":
                 await self.connection.send(pack_message("hello", self._introduction(), number))
             elif kind == "episode_start":
@@ -264,9 +281,9 @@ class Talk:
 
     async def _observation(self, payload: dict[str, Any], number: int) -> None:
         try:
-            action = await self._one_action(_from_vla_eval(payload, self.server.options.names))
+            action = await self._one_action(from_vla_eval(payload, self.server.options.names))
         except (PolicyError, WireError, TreeError) as error:
-            self.server.strike(self.connection)
+            await self._failed()
             reply = pack_message("error", {"error": f"observation_failed: {error}"}, number)
         else:
             reply = pack_message("action", {"actions": self.server.flat(action)}, number)
@@ -296,13 +313,14 @@ class Talk:
         await self.connection.send(pack_tree(metadata))
         while True:
             received = await self.server.read(self.connection, unpack_tree, await self._next())
+            self.heard = True
             start = monotonic()
             try:
                 if not isinstance(received, dict):
                     raise WireError(f"an observation must be a map, got {type(received).__name__}")
-                action = await self._ask(_from_openpi(received, self.server.options.names))
+                action = await self._ask(from_openpi(received, self.server.options.names))
             except (PolicyError, WireError, TreeError) as error:
-                self.server.strike(self.connection)
+                await self._failed()
                 await self.connection.send(str(error))
                 await self.connection.close(1011, "the policy failed")
                 return
@@ -337,29 +355,6 @@ def _episode_key(task: Any, number: int) -> EpisodeKey:
     known = {item.name: type(getattr(key, item.name)) for item in fields(EpisodeKey)}
     given = {"index": task.get("episode_idx", number), **{name: task[name] for name in known if name in task}}
     return replace(key, **{name: value for name, value in given.items() if type(value) is known[name]})
-
-
-def _from_vla_eval(payload: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    if names:
-        return renamed(payload, names)
-    observation = {key: value for key, value in payload.items() if key not in ("task_description", "states")}
-    observation["instruction"] = str(payload.get("task_description", payload.get("instruction", "")))
-    observation.setdefault("images", {})
-    state = observation.get("state", payload.get("states", {}))
-    observation["state"] = state if isinstance(state, dict) else {"states": np.asarray(state)}
-    return observation
-
-
-def _from_openpi(received: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    if names:
-        return renamed(received, names)
-    observation: dict[str, Any] = {"images": {}, "state": {}, "instruction": str(received.get("prompt", ""))}
-    for key, value in received.items():
-        if key != "prompt":
-            name = str(key).rpartition("/")[2]
-            is_image = isinstance(value, np.ndarray) and value.ndim == 3
-            observation["images" if is_image else "state"][name] = value
-    return observation
 
 
 def run_server(policy_text: str, options: ServeOptions, device: str = "cpu") -> int:

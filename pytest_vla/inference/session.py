@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -85,9 +86,10 @@ def start_service(options: InferenceOptions, timeout: float, workers: int, logs:
 
 
 def local_workers(config: pytest.Config) -> int:
-    """How many xdist workers this machine will have; 0 where some run elsewhere and could not reach a server here."""
+    """How many xdist workers a server could have here; 0 where some run elsewhere, or there are no Unix sockets."""
     specs = [str(spec) for spec in config.getoption("tx", None) or ()]
-    return len(specs) if all(spec.endswith("popen") for spec in specs) else 0
+    reachable = hasattr(socket, "AF_UNIX") and all(spec.endswith("popen") for spec in specs)
+    return len(specs) if reachable else 0
 
 
 def told(service: Service, worker: str = "gw0") -> dict[str, Any]:
@@ -165,7 +167,7 @@ def fixed_batch(options: InferenceOptions) -> int:
 def mode_lines(settings: Settings) -> list[str]:
     """Whether the answers of a judged run are the same bits at any `-n`, and why not."""
     asked = settings.inference
-    if asked.policy is None or not (settings.gate.gating or settings.robustness.hunt):
+    if asked.policy is None or not (asked.deterministic or settings.gate.gating or settings.robustness.hunt):
         return []
     place = kind_of(asked.policy).place
     if place == "elsewhere":

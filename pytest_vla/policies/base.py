@@ -66,7 +66,7 @@ class PolicySpec:
 
     def mismatch(self, suite: Suite, corrections: Mapping[str, Any] | None = None) -> str | None:
         """Why this policy cannot act in `suite`, or None when it can; corrections are those of a person."""
-        if self.suites and suite.name not in self.suites:
+        if self.suites and not {suite.name, *suite.plays_as} & set(self.suites):
             return f"the policy acts in {', '.join(self.suites)}, not in '{suite.name}'"
         from pytest_vla.policies.conventions.conversion import misfit
 

@@ -68,8 +68,8 @@ def unpack_message(data: bytes | str, limits: Limits | None = None) -> tuple[str
     if not isinstance(envelope, dict) or not {"type", "payload", "seq", "timestamp"} <= envelope.keys():
         raise WireError("a message must be a map with type, payload, seq and timestamp")
     kind, payload, number = envelope["type"], envelope["payload"], envelope["seq"]
-    if kind not in TYPES:
-        raise WireError(f"unknown message type {kind!r}")
+    if not isinstance(kind, str) or kind not in TYPES:
+        raise WireError(f"unknown message type {str(kind)[:100]!r}")
     if not isinstance(payload, dict) or not isinstance(number, int):
         raise WireError("payload must be a map and seq a whole number")
     return kind, payload, number

@@ -310,8 +310,11 @@ def _file_name(chunk: int, file: int) -> str:
 
 
 def _write(path: Path, table: pa.Table) -> None:
+    """All of it or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path, compression="zstd")
+    draft = path.with_name(f"{path.name}.draft")
+    pq.write_table(table, draft, compression="zstd")
+    draft.replace(path)
 
 
 def _write_json(path: Path, content: Any) -> None:

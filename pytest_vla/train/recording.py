@@ -19,6 +19,7 @@ from pytest_vla.train.errors import DatasetError
 if TYPE_CHECKING:
     from pytest_vla.episode import Result
     from pytest_vla.options import Settings
+    from pytest_vla.run import Run
 
 PARTS = ".parts"  # episodes that are not put together yet, each in files of its own: workers write side by side
 
@@ -27,14 +28,20 @@ def register_recording(config: pytest.Config, settings: Settings) -> None:
     """Record this run if it was asked for."""
     folder = settings.report.record
     if folder is not None and not config.option.collectonly:
-        recording = Recording(Path(folder), settings.run.suite, settings.report.record_cameras, is_worker(config))
+        asked, cameras = settings.run, settings.report.record_cameras
+        recording = Recording(Path(folder), asked.suite, cameras, is_worker(config), asked.resume)
         config.pluginmanager.register(recording, "vla-recording")
 
 
 class Recording:
-    """Keeps the steps of each episode; the controller puts the kept ones together in the order of their keys."""
+    """Keeps the steps of each episode; the controller puts the kept ones together in the order of their keys.
 
-    def __init__(self, folder: Path, suites: tuple[str, ...], cameras: tuple[str, ...], worker: bool) -> None:
+    As long as a run may be resumed they stay, so that a dataset made in several goes is what one go had made.
+    """
+
+    def __init__(
+        self, folder: Path, suites: tuple[str, ...], cameras: tuple[str, ...], worker: bool, resume: bool = False
+    ) -> None:
         self.folder, self.suites, self.cameras, self.worker = folder, suites, cameras, worker
         self.parts = folder / PARTS
         self.said = ""
@@ -42,8 +49,9 @@ class Recording:
             return
         if len(suites) != 1:
             raise pytest.UsageError("--vla-record makes a dataset of one suite: add --vla-suite=NAME")
-        if folder.exists() and any(folder.iterdir()):
-            raise pytest.UsageError(f"--vla-record: '{folder}' is not empty; name a new folder")
+        if folder.exists() and any(folder.iterdir()) and not (resume and self.parts.exists()):
+            begun = " (a recording that did not end goes on with --vla-resume)" if self.parts.exists() else ""
+            raise pytest.UsageError(f"--vla-record: '{folder}' is not empty; name a new folder{begun}")
         try:
             import pytest_vla.train.dataset  # noqa: F401
         except DatasetError as error:
@@ -76,29 +84,32 @@ class Recording:
         finally:
             surroundings.reset(token)
 
-    def pytest_sessionfinish(self) -> None:
+    @pytest.hookimpl(wrapper=True, trylast=True)  # after the run has ended, and before the terminal sums up
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
         """Put the dataset together from what was solved, however the run ended."""
-        if self.worker:
-            return
-        from pytest_vla.train.dataset import Packed, read_about, write_dataset
+        yield
+        if not self.worker:
+            self._put_together()
+            run: Run | None = getattr(session.config.pluginmanager.get_plugin("vla-session"), "run", None)
+            if run is not None and run.completeness(gated=False).finished and not len(run.error_items):
+                shutil.rmtree(self.parts, ignore_errors=True)
+            else:
+                self.said += "; --vla-resume goes on"
 
-        suite = get_suite(self.suites[0])
-        places = {cell: place for place, cell in enumerate(suite.cells())}
+    def _put_together(self) -> None:
+        from pytest_vla.train.dataset import Packed, read_about, write_dataset
 
         def place(path: Path) -> tuple[Any, ...]:
             """Cells in the suite's order, episodes by their index, unperturbed ones first."""
             about = read_about(path)
-            return places[about["task"], about["partition"]], *(
-                about[name] for name in ("index", "perturbation", "repeat")
-            )
+            return tuple(about[name] for name in ("cell", "index", "perturbation", "repeat"))
 
         paths = sorted(self.parts.glob("*.parquet"), key=place)
         if paths:
-            count = write_dataset(self.folder, map(Packed.load, paths), suite.control_hz)
+            count = write_dataset(self.folder, map(Packed.load, paths), read_about(paths[0])["fps"])
             self.said = f"{count} demonstrations in {self.folder}"
         else:
             self.said = f"no episode was solved, so there is no demonstration in {self.folder}"
-        shutil.rmtree(self.parts, ignore_errors=True)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         terminalreporter.write_line(self.said)
@@ -106,5 +117,8 @@ class Recording:
     def _keep(self, take: Any, result: Result) -> None:
         from pytest_vla.train.dataset import Packed
 
-        name = hashlib.blake2b(str(result.episode).encode(), digest_size=16).hexdigest()
-        Packed.of(take.demonstration(result)).save(self.parts / f"{name}.parquet")
+        key = result.episode
+        suite = get_suite(key.suite)  # the controller may not know it: with workers it imports no test file
+        packed = Packed.of(take.demonstration(result))
+        packed.about.update(cell=list(suite.cells()).index((key.task, key.partition)), fps=suite.control_hz)
+        packed.save(self.parts / f"{hashlib.blake2b(str(key).encode(), digest_size=16).hexdigest()}.parquet")

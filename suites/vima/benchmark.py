@@ -31,7 +31,7 @@ class VimaSuite(TaskSuite):
         tasks: other tasks than the 17.
     """
 
-    version = "1"
+    version = "2"
     termination = Termination.ON_SUCCESS
     requires = (BULLET,)
     cameras = ("top", "front")

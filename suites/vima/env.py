@@ -64,10 +64,10 @@ class VimaEnv(TaskEnv):
     now), `features`, `prompt` and `ids` (the number of each thing in the segmentation).
     """
 
-    def __init__(self, tasks: Mapping[str, Task], *, strict: bool = False) -> None:
+    def __init__(self, tasks: Mapping[str, Task], *, strict: bool = False, window: bool = False) -> None:
         self.tasks, self.strict = tasks, strict
         self.action_space, self.observation_space = action_space(), observation_space()
-        self.table = Tabletop()
+        self.table = Tabletop(window=window)
 
     def start(self, episode: EpisodeKey, edits: SceneEdits | None) -> None:
         self.task: Task = self.tasks[episode.task]
@@ -108,12 +108,12 @@ class VimaEnv(TaskEnv):
     def close(self) -> None:
         self.table.close()
 
-    def _watch(self) -> Watch:
+    def _watch(self) -> Watch | None:
         """What is done at every moment of a motion: nothing, but for tasks in which the way counts."""
         judge, table = self.instance.judge, self.table
         if not isinstance(judge, SweepJudge):
-            return lambda: None
-        return lambda: judge.watch(table.moving_state(judge.targets))
+            return None
+        return lambda: judge.watch(lambda: table.moving_state(judge.targets))
 
     def observe(self) -> Observation:
         views = self.table.views(self.ids)

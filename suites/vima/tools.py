@@ -1,6 +1,6 @@
 """The two end effectors, as bodies that move at a set speed: a suction tip picks and places, a spatula pushes.
 
-There is no arm. The tool travels above everything and comes down vertically, so an arm could never touch anything that
+There is no arm. The tool travels above everything, so an arm could never touch anything that
 the tool does not. Every motion has a budget of simulator steps, and a descent ends at the floor.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,12 +23,15 @@ TOOL_START: Spot = (0.5, 0.0)
 TOOL_MASS_KG = 10.0
 HOVER_M = 0.32
 PUSH_HOVER_M = 0.31
-BLADE_HEIGHT_M = 0.005
+BLADE_HEIGHT_M = 0.007
 PUSH_LEAD_M = 0.02  # the blade comes down this far before the start ...
-PUSH_SHORT_M = 0.05  # ... and stops this far before the end
-FAST_M = 0.01  # per simulator step, through empty air
+PUSH_SHORT_M = 0.053  # ... and stops this far before the end
+SWING_M = 0.008  # an arm comes down in an arc: from this much farther out ...
+SWING_HEIGHT_M = 0.04  # ... at this height, so that the blade does not land on the block that it is to push
+SWING_STEP_M = 0.002  # per simulator step, on that last part of the way down
+PUSH_M = 0.0005  # per simulator step
 CARRY_M = 0.006  # per simulator step, with something in hand
-SLOW_M = 0.001  # per simulator step, near surfaces and while pushing
+SLOW_M = 0.001  # per simulator step, near surfaces
 TURN_RAD = 0.06  # per simulator step
 NEAR_M = 0.004  # from here on a descent is slow
 TOUCH_M = 0.0002
@@ -65,7 +68,7 @@ class Gantry:
     """Moves the tool body, and tells a watcher after every simulator step."""
 
     world: BulletWorld
-    watch: Watch = field(default=lambda: None)
+    watch: Watch | None = None
     pace: float = 1.0
     """How long everything takes, as a multiple."""
 
@@ -80,10 +83,13 @@ class Gantry:
                 break
             steps = math.ceil(self.pace * max(length / speed_m, angle / TURN_RAD))
             self.world.drive(TOOL, (way * (STEP_HZ / steps)).tolist(), (turn * (STEP_HZ / steps)).tolist())
-            for _ in range(steps):
-                self.world.step()
-                self.watch()
+            self.world.run(steps, self.watch)
         self._stop()
+
+    def jump(self, position: Vector, rotation: Quaternion) -> None:
+        """Through air, where an empty tool meets nothing: it is there at once, and at rest."""
+        self._stop()
+        self.world.set_pose(TOOL, Pose(position, rotation))
 
     def descend(self, lowest: str, until: Callable[[], bool], floor_z: float, slow_above_m: float = NEAR_M) -> bool:
         """Straight down, fast through air, until `until()`; False when the floor came first.
@@ -92,9 +98,13 @@ class Gantry:
         """
         held = () if lowest == TOOL else (TOOL,)
         gap = self.world.bottom(lowest) - max(self.world.top_below(lowest, held), floor_z) - slow_above_m
-        if gap > FAST_M:
-            x, y, z = self.world.pose(TOOL).position
-            self.travel((x, y, z - gap), self.world.pose(TOOL).rotation, FAST_M if lowest == TOOL else CARRY_M)
+        if gap > 0:
+            pose = self.world.pose(TOOL)
+            x, y, z = pose.position
+            if lowest == TOOL:
+                self.jump((x, y, z - gap), pose.rotation)
+            else:
+                self.travel((x, y, z - gap), pose.rotation, CARRY_M)
         for _ in range(math.ceil(self.pace * (HOVER_M + 0.1) / SLOW_M)):
             if until():
                 self._stop()
@@ -102,8 +112,7 @@ class Gantry:
             if self.world.bottom(lowest) < floor_z:
                 break
             self.world.drive(TOOL, (0.0, 0.0, -SLOW_M * STEP_HZ / self.pace))
-            self.world.step()
-            self.watch()
+            self.world.run(1, self.watch)
         self._stop()
         return False
 
@@ -128,7 +137,7 @@ class Suction:
         world: BulletWorld,
         action: dict[str, np.ndarray],
         movable: Collection[str],
-        watch: Watch,
+        watch: Watch | None,
         pace: float = 1.0,
     ) -> None:
         """Pick at pose0, place at pose1. Only movable things can be held; the turn between the poses turns them."""
@@ -136,10 +145,10 @@ class Suction:
         rotation0 = upright_enough(action["pose0_rotation"], "pose0_rotation")
         rotation1 = upright_enough(action["pose1_rotation"], "pose1_rotation")
         here = action["pose0_position"].tolist()
-        gantry.travel(self._centre(here, rotation0), rotation0, FAST_M)
+        gantry.jump(self._centre(here, rotation0), rotation0)
         held = self._pick(world, gantry, movable)
         if held is None:
-            gantry.travel(self._centre(here, rotation0), rotation0, FAST_M)
+            gantry.jump(self._centre(here, rotation0), rotation0)
             return
         grip = world.grip(TOOL, held)
         world.set_collision(TOOL, held, False)
@@ -148,7 +157,7 @@ class Suction:
         gantry.travel(self._centre(there, rotation1), rotation1, CARRY_M)
         gantry.descend(held, lambda: any(c.other != TOOL for c in world.contacts(held, TOUCH_M)), FLOOR_Z_M)
         world.release(grip)
-        gantry.travel(self._centre(there, rotation1), rotation1, FAST_M)
+        gantry.jump(self._centre(there, rotation1), rotation1)
         world.set_collision(TOOL, held, True)
 
     def _pick(self, world: BulletWorld, gantry: Gantry, movable: Collection[str]) -> str | None:
@@ -181,7 +190,7 @@ class Spatula:
         world: BulletWorld,
         action: dict[str, np.ndarray],
         movable: Collection[str],
-        watch: Watch,
+        watch: Watch | None,
         pace: float = 1.0,
     ) -> None:
         """Push from pose0 to pose1 along the table; the two rotations say nothing here."""
@@ -194,21 +203,12 @@ class Spatula:
         rotation = (0.0, 0.0, math.sin(turn / 2), math.cos(turn / 2))
         start = action["pose0_position"].astype(float) - PUSH_LEAD_M * ahead
         end = action["pose1_position"].astype(float) - PUSH_SHORT_M * ahead
+        outside = start * (1 + SWING_M / float(np.linalg.norm(start)))  # seen from the arm's base at the origin
         gantry = Gantry(world, watch, pace)
-        gantry.travel((float(start[0]), float(start[1]), PUSH_HOVER_M), rotation, FAST_M)
-        self._lower(world, gantry)
-        height = world.pose(TOOL).position[2]
-        gantry.travel((float(end[0]), float(end[1]), height), rotation, SLOW_M)
-        gantry.travel((float(end[0]), float(end[1]), PUSH_HOVER_M), rotation, FAST_M)
-
-    def _lower(self, world: BulletWorld, gantry: Gantry) -> None:
-        """Down to the table, or onto what lies there: the blade rests on it instead of crushing it."""
-        lowest = BLADE_HEIGHT_M - 0.0025
-
-        def landed() -> bool:
-            return world.bottom(TOOL) <= lowest or any(c.normal[2] > 0.5 for c in world.contacts(TOOL, TOUCH_M))
-
-        gantry.descend(TOOL, landed, lowest)
+        gantry.jump((float(outside[0]), float(outside[1]), SWING_HEIGHT_M), rotation)
+        gantry.travel((float(start[0]), float(start[1]), BLADE_HEIGHT_M), rotation, SWING_STEP_M)
+        gantry.travel((float(end[0]), float(end[1]), BLADE_HEIGHT_M), rotation, PUSH_M)
+        gantry.jump((float(end[0]), float(end[1]), PUSH_HOVER_M), rotation)
 
 
 def _rotation_vector(rotation: Quaternion) -> np.ndarray:

@@ -12,30 +12,35 @@ Example:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.suggest import unknown
 
-from .env import HIGH, LOW, VimaEnv, action_space
-from .kit.partitions import LEVELS, TRAIN, Choices
+from .env import HIGH, IMAGE_SHAPE, LOW, VimaEnv, action_space
+from .kit.partitions import L3, L4, LEVELS, TRAIN, Choices
 from .kit.prompt import AssetImages
 from .kit.scene import Look
 from .kit.task import Task
 from .objects import OBJECTS
 from .oracle import Oracle
 from .tasks import TASKS
+from .window import PromptWindow, display_missing, prompt_picture
 
 ALL_TASKS = [f"{task.group}/{task.name}" for task in TASKS.values()]
 ALL_PARTITIONS = list(LEVELS)
 VIEWS = ("front", "top")
 CUSTOM = "custom"
+MODALITIES = ("rgb", "segm")
+DEFAULT_WITHOUT = {"pick_in_order_then_restore": ("block",)}
 
-_SPEC_KEYS = {
+SPEC_KEYS = {
     "possible_dragged_obj": "dragged",
     "possible_base_obj": "bases",
     "possible_dragged_obj_texture": "dragged_textures",
@@ -50,7 +55,7 @@ class Spec(dict[str, list[str]]):
     """What a partition allows for a task, as keyword arguments, and which partition that is."""
 
     def __init__(self, partition: str, choices: Choices) -> None:
-        names = {key: list(getattr(choices, field)) for key, field in _SPEC_KEYS.items()}
+        names = {key: list(getattr(choices, field)) for key, field in SPEC_KEYS.items()}
         super().__init__({key: value for key, value in names.items() if value})
         self.partition = partition
 
@@ -68,46 +73,78 @@ PARTITION_TO_SPECS: dict[str, Any] = {TRAIN: _specs(TRAIN), "test": {level: _spe
 
 def make(
     task_name: str,
-    task_kwargs: Mapping[str, Any] | None = None,
-    modalities: str | Sequence[str] = ("rgb", "segm"),
-    seed: int | None = None,
     *,
+    task_kwargs: Mapping[str, Any] | None = None,
+    modalities: str | Sequence[str] | None = None,
+    seed: int | None = None,
+    debug: bool = False,
+    display_debug_window: bool = False,
+    render_prompt: bool = False,
+    record_gui: bool = False,
+    record_kwargs: Mapping[str, Any] | None = None,
+    hide_arm_rgb: bool = True,
     partition: str | None = None,
     strict: bool = False,
-    **ignored: Any,
 ) -> UpstreamEnv:
     """An environment of one task, as `vima_bench.make` gives it.
 
     Args:
         task_name: `rotate` or `instruction_following/rotate`.
-        task_kwargs: an entry of PARTITION_TO_SPECS, or lists of names under its keys; None is the task's default.
-        modalities: `rgb`, `segm` or both.
+        task_kwargs: an entry of PARTITION_TO_SPECS, or lists of names under its keys. What is not given is the task's
+            default: every shape that any level has, and the original's halves of the textures.
+        modalities: `rgb`, `segm` or both, which is the default.
         seed: the episode that the first reset starts; each further reset starts the next one.
+        debug: says nothing more here.
+        display_debug_window: PyBullet's window on the table, where there is a display.
+        render_prompt: `env.render()` shows the prompt in a window, where there is a display.
+        record_gui: films are made by `pytest --vla-report`; here it is refused.
+        record_kwargs: goes with `record_gui`.
+        hide_arm_rgb: there is no arm, so it is hidden anyway.
         partition: names the partition instead of `task_kwargs`.
         strict: judge by the strict rules.
-        ignored: display, recording and debugging options of the original, which have no meaning here.
     """
+    if record_gui:
+        raise ValueError("record_gui: films are made by pytest --vla-report=page.html, not by the environment")
     name = task_name.rpartition("/")[2]
     if name not in TASKS:
         raise ValueError(unknown("task", task_name, list(TASKS)))
     task, where = _resolve(TASKS[name], task_kwargs, partition)
-    wanted = [modalities] if isinstance(modalities, str) else list(modalities)
-    return UpstreamEnv(task, where, wanted, 0 if seed is None else seed, strict)
+    wanted = [modalities] if isinstance(modalities, str) else list(modalities or MODALITIES)
+    missing = display_missing() if display_debug_window else ""
+    if missing:
+        print(f"display_debug_window: {missing}; the episodes are played without a window", file=sys.stderr)
+    window = display_debug_window and not missing
+    return UpstreamEnv(task, where, wanted, 0 if seed is None else seed, strict, window, render_prompt)
 
 
 def _resolve(task: Task, task_kwargs: Mapping[str, Any] | None, partition: str | None) -> tuple[Task, str]:
     """The task and the partition that the arguments mean; own lists of names make a partition of their own."""
-    where = partition or getattr(task_kwargs, "partition", None) or list(task.partitions)[-1]
-    if where not in task.partitions:
+    where = partition or getattr(task_kwargs, "partition", None)
+    if where is not None and where not in task.partitions:
         raise ValueError(unknown("partition", where, list(task.partitions), f"of task '{task.name}'"))
-    if not task_kwargs or isinstance(task_kwargs, Spec):
+    if where is not None and (not task_kwargs or isinstance(task_kwargs, Spec)):
         return task, where
-    strange = [key for key in task_kwargs if key not in _SPEC_KEYS]
+    task_kwargs = task_kwargs or {}
+    strange = [key for key in task_kwargs if key not in SPEC_KEYS]
     if strange:
-        raise ValueError(unknown("task argument", strange[0], list(_SPEC_KEYS)))
-    lists: dict[str, Any] = {_SPEC_KEYS[key]: _names(value) for key, value in task_kwargs.items() if value is not None}
-    choices = replace(task.partitions[where], **lists)
+        raise ValueError(unknown("task argument", strange[0], list(SPEC_KEYS)))
+    lists: dict[str, Any] = {SPEC_KEYS[key]: _names(value) for key, value in task_kwargs.items() if value is not None}
+    choices = replace(task.partitions[where] if where else default_choices(task), **lists)
     return replace(task, partitions={CUSTOM: choices}), CUSTOM
+
+
+def default_choices(task: Task) -> Choices:
+    """What the original's tasks draw from when nothing is said: every shape of any level, by halves of all textures."""
+    levels = list(task.partitions.values())
+    dragged = {name for choices in levels for name in choices.dragged} - set(DEFAULT_WITHOUT.get(task.name, ()))
+    bases = {name for choices in levels for name in choices.bases}
+    # Levels 3 and 4 have the textures of the default; sweeping has no level 3, and two roles like same_texture.
+    textured = levels[-1] if {L3, L4} & set(task.partitions) else TASKS["same_texture"].partitions[L4]
+    return replace(
+        textured,
+        dragged=tuple(name for name in OBJECTS if name in dragged),
+        bases=tuple(name for name in OBJECTS if name in bases),
+    )
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -131,6 +168,15 @@ class TaskView:
 
     name: str
     oracle_max_steps: int
+    env: UpstreamEnv = field(repr=False)
+
+    @property
+    def task_name(self) -> str:
+        return self.name
+
+    @property
+    def seed(self) -> int:
+        return self.env.global_seed[1]
 
     def oracle(self, env: UpstreamEnv) -> OracleView:
         return OracleView(Oracle(env.inner))
@@ -139,15 +185,30 @@ class TaskView:
 class UpstreamEnv:
     """`reset() -> obs`, `step(action) -> (obs, reward, done, info)`; prompt and meta data are attributes."""
 
-    def __init__(self, task: Task, partition: str, modalities: Sequence[str], seed: int, strict: bool) -> None:
-        strange = [name for name in modalities if name not in ("rgb", "segm")]
+    metadata: Mapping[str, Any] = {"render_modes": ["human", "rgb_array"]}
+    reward_range = (0.0, 0.0)
+    spec = None
+    """As in the original: it is in no registry, so wrappers find no limit here."""
+
+    def __init__(
+        self,
+        task: Task,
+        partition: str,
+        modalities: Sequence[str],
+        seed: int,
+        strict: bool,
+        window: bool = False,
+        render_prompt: bool = False,
+    ) -> None:
+        strange = [name for name in modalities if name not in MODALITIES]
         if strange:
-            raise ValueError(unknown("modality", strange[0], ["rgb", "segm"]))
-        self.inner = VimaEnv({task.name: task}, strict=strict)
-        self.task = TaskView(task.name, task.oracle_steps)
+            raise ValueError(unknown("modality", strange[0], list(MODALITIES)))
+        self.inner = VimaEnv({task.name: task}, strict=strict, window=window)
+        self.task = TaskView(task.name, task.oracle_steps, self)
+        self._prompt_window = PromptWindow() if render_prompt else None
         self.task_name, self.partition, self.modalities = task.name, partition, list(modalities)
         self.global_seed = seed
-        self.action_space = action_space()
+        self.action_space, self.observation_space = action_space(), _observation_space(modalities)
         self._strict = strict
         self._resets = 0
 
@@ -156,17 +217,17 @@ class UpstreamEnv:
         return self
 
     @property
-    def global_seed(self) -> int:
-        """The episode that the next reset starts."""
-        return self._seed
+    def global_seed(self) -> tuple[int, int]:
+        """The episode that the next reset starts: for the environment and for its task, which are the same here."""
+        return self._seed, self._seed
 
     @global_seed.setter
     def global_seed(self, seed: int) -> None:
         self._seed, self._resets = int(seed), 0
 
-    def seed(self, seed: int | None = None) -> list[int]:
-        self.global_seed = 0 if seed is None else seed
-        return [self.global_seed]
+    def seed(self, seed: int | None = None) -> int:
+        self._seed, self._resets = 0 if seed is None else int(seed), 0
+        return self._seed
 
     def reset(self) -> Observation:
         name = "vima_strict" if self._strict else "vima"
@@ -176,7 +237,8 @@ class UpstreamEnv:
         self.prompt: str = self.inner.prompt.text
         return self._view(observation)
 
-    def step(self, action: Action) -> tuple[Observation, float, bool, dict[str, Any]]:
+    def step(self, action: Action, skip_oracle: bool = True) -> tuple[Observation, float, bool, dict[str, Any]]:
+        """One action; `skip_oracle` says nothing here, where experts have no goals of their own."""
         observation, _, done, _, info = self.inner.step(action)
         facts = {"prompt": self.prompt, "success": info["success"], "failure": "failure" in info}
         return self._view(observation), 0.0, done, facts
@@ -197,14 +259,24 @@ class UpstreamEnv:
             "difficulty": "easy",
             "views": list(VIEWS),
             "modalities": self.modalities,
-            "seed": self.global_seed,
+            "seed": self._seed,
             "action_bounds": {"low": LOW.copy(), "high": HIGH.copy()},
             "robot_components": [],
             "obj_id_to_info": {self.inner.ids[label]: _facts(look) for label, look in looks.items()},
         }
 
+    def render(self, mode: str = "human") -> np.ndarray | None:
+        """The prompt: in its window where `render_prompt` asked for one, or as an image in the mode `rgb_array`."""
+        if mode == "rgb_array":
+            return np.asarray(prompt_picture(self.inner.prompt))
+        if self._prompt_window is not None:
+            self._prompt_window.show(prompt_picture(self.inner.prompt))
+        return None
+
     def close(self) -> None:
         self.inner.close()
+        if self._prompt_window is not None:
+            self._prompt_window.close()
 
     def _view(self, observation: Observation) -> Observation:
         seen: Observation = {"ee": int(observation["state"]["ee"][0])}
@@ -213,6 +285,13 @@ class UpstreamEnv:
         if "segm" in self.modalities:
             seen["segm"] = {view: observation["segmentation"][view] for view in VIEWS}
         return seen
+
+
+def _observation_space(modalities: Sequence[str]) -> spaces.Dict:
+    image, mask = spaces.Box(0, 255, (3, *IMAGE_SHAPE), np.uint8), spaces.Box(0, 255, IMAGE_SHAPE, np.uint8)
+    kinds = {"rgb": image, "segm": mask}
+    seen: dict[str, Any] = {name: spaces.Dict(dict.fromkeys(VIEWS, kinds[name])) for name in modalities}
+    return spaces.Dict({**seen, "ee": spaces.Discrete(2)})
 
 
 def _channels_first(image: np.ndarray) -> np.ndarray:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.kit.cameras import turn_of, turned_about
+from pytest_vla.kit.images import LazyImages
 from pytest_vla.kit.layout import Spot
-from pytest_vla.sim.bullet import DAYLIGHT, BulletStage, BulletWorld, Camera, Light, Picture, Prop, unpacked
+from pytest_vla.sim.bullet import DAYLIGHT, BulletStage, BulletWorld, Camera, Light, Prop, unpacked
 from pytest_vla.sim.meshes.mesh import Mesh, sheet
 from pytest_vla.sim.pose import Pose, Vector, yaw_rotation
 from pytest_vla.sim.view import vector
@@ -35,6 +36,9 @@ NOTHING_ID, FLOOR_ID, TABLE_ID = 255, 0, 1
 BACKDROP_IDS = np.array([FLOOR_ID, TABLE_ID, NOTHING_ID], dtype=np.uint8)
 BACKDROPS_KEPT = 64
 PROMPT_YAW = math.pi / 2
+OPENS_UP = "three-sided rectangle"  # in its own picture; on the table it opens downwards
+INERTIA_SCALE = 3.0
+BOXES = ("block", "shorter block", "small block")
 
 TOOLS: Mapping[Tool, Suction | Spatula] = {"suction": Suction(), "spatula": Spatula()}
 FIRST_OBJECT_ID: Mapping[Tool, int] = {"suction": 5, "spatula": 4}
@@ -45,23 +49,28 @@ VIEWS: Mapping[str, Camera] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
-    """Both cameras' pictures of one moment."""
+Image = NDArray[np.uint8]
 
-    rgb: dict[str, NDArray[np.uint8]]
-    segmentation: dict[str, NDArray[np.uint8]]
+
+class Views:
+    """Both cameras' pictures of one moment, each drawn when somebody looks at it."""
+
+    def __init__(self, draw: Callable[[str], tuple[Image, Image]]) -> None:
+        shots = LazyImages(tuple(VIEWS), draw)
+        self.rgb = LazyImages(tuple(VIEWS), lambda name: shots[name][0])
+        self.segmentation = LazyImages(tuple(VIEWS), lambda name: shots[name][1])
 
 
 class Tabletop:
     """One worker's table: a physics world that is emptied for each episode, and a stage that keeps its meshes."""
 
-    def __init__(self) -> None:
-        self.world = BulletWorld()
+    def __init__(self, *, window: bool = False) -> None:
+        """With a `window` PyBullet shows what happens on the table."""
+        self.world = BulletWorld(window=window)
         self.stage = BulletStage(_load_mesh, texture_image)
         self._looks: dict[str, Look] = {}
         self._movable: tuple[str, ...] = ()
-        self._backdrops: dict[object, Picture] = {}
+        self._backdrops: dict[object, tuple[NDArray[np.uint32], Image]] = {}
 
     def close(self) -> None:
         self.world.close()
@@ -76,6 +85,7 @@ class Tabletop:
         self._looks = {thing.label: _edited(thing, edits) for thing in everything}
         self._movable = tuple(thing.label for thing in everything if not thing.fixed)
         self._fixed: dict[str, Pose] = {}
+        self._low: dict[str, float] = {}
         self.world.reset()
         self.world.add_floor(FLOOR, FLOOR_Z_M)
         TOOLS[tool].add(self.world, edits.tool_start or TOOL_START)
@@ -92,14 +102,18 @@ class Tabletop:
             self._fixed[thing.label] = pose
         if not collision_parts(look.shape):
             return
+        low = _mass_below_m(look) if not thing.fixed else 0.0
+        if low:
+            self._low[thing.label] = low
         self.world.add_solid(
             thing.label,
-            look.shape,
-            lambda: collision_parts(look.shape),
-            pose,
+            f"{look.shape}|{low > 0}",
+            lambda: [part + (0.0, 0.0, low / look.scale[2]) for part in collision_parts(look.shape)],
+            _raised(pose, -low),
             mass_kg=0.0 if thing.fixed else spec.mass_kg * self.edits.mass,
             friction=spec.friction * self.edits.friction,
             scale=look.scale,
+            inertia=None if thing.fixed else _inertia(look, spec.mass_kg * self.edits.mass),
         )
 
     def push(self, label: str, by_m: Spot) -> None:
@@ -112,16 +126,21 @@ class Tabletop:
     def settle(self) -> bool:
         return self.world.settle(self._movable, STILL_M_S, SETTLE_STEPS)
 
-    def act(self, action: dict[str, NDArray[np.float32]], watch: Watch) -> None:
+    def act(self, action: dict[str, NDArray[np.float32]], watch: Watch | None) -> None:
         """Carry out one action with this episode's tool, and let things come to rest."""
         TOOLS[self.tool].act(self.world, action, self._movable, watch, self.edits.action_time)
         self.settle()
 
     def state(self) -> dict[str, Pose]:
-        return {label: self._fixed.get(label) or self.world.pose(label) for label in self._looks}
+        return {label: self._fixed.get(label) or self._pose(label) for label in self._looks}
 
     def moving_state(self, labels: Iterable[str]) -> TableState:
-        return {label: self.world.pose(label) for label in labels}
+        return {label: self._pose(label) for label in labels}
+
+    def _pose(self, label: str) -> Pose:
+        """Where the middle of a thing is; physics knows where its mass is."""
+        pose, low = self.world.pose(label), self._low.get(label)
+        return _raised(pose, low) if low else pose
 
     def looks(self) -> Mapping[str, Look]:
         return self._looks
@@ -137,7 +156,8 @@ class Tabletop:
     def draw(self, asset: Asset, order: np.random.Generator) -> AssetImages:
         """A prompt's image; `order` shuffles the numbers of the objects in it."""
         if isinstance(asset, ObjectImage):
-            pose = Pose(TABLE_CENTRE, yaw_rotation(PROMPT_YAW))
+            turned = asset.look.shape == OPENS_UP
+            pose = Pose(TABLE_CENTRE, yaw_rotation(PROMPT_YAW + math.pi / 2 * turned))
             views = self._shoot([_prop(asset.look, pose)], [0], None)
             return AssetImages("object", views.rgb, views.segmentation, {0: asset.look})
         numbers = [2 + int(i) for i in order.permutation(len(asset.things))]
@@ -148,28 +168,32 @@ class Tabletop:
     def _shoot(self, props: Sequence[Prop], numbers: Sequence[int], edits: SceneEdits | None) -> Views:
         """Both views of the props, on the table or (without edits) in an empty world."""
         lookup = np.array([*numbers, NOTHING_ID], dtype=np.uint8)
-        rgb, segmentation, light = {}, {}, _light(edits or NEUTRAL)
-        for name, camera in VIEWS.items():
-            camera = _edited_camera(camera, (edits or NEUTRAL).camera)
-            backdrop = None if edits is None else self._backdrop(camera, light, edits)
-            self.stage.show(props)
-            picture = self.stage.picture(camera, light)
-            pixels, ids = picture.pixels, lookup[picture.props]
-            if backdrop is not None:
-                empty = picture.props < 0
-                pixels = np.where(empty, backdrop.pixels, pixels)
-                ids = np.where(empty, BACKDROP_IDS[backdrop.props], ids)
-            rgb[name], segmentation[name] = unpacked(pixels), ids
-        return Views(rgb, segmentation)
+        return Views(lambda name: self._picture(VIEWS[name], props, lookup, edits))
 
-    def _backdrop(self, camera: Camera, light: Light, edits: SceneEdits) -> Picture:
+    def _picture(
+        self, camera: Camera, props: Sequence[Prop], lookup: Image, edits: SceneEdits | None
+    ) -> tuple[Image, Image]:
+        """What a camera sees, and the number of the thing in each pixel: `lookup` has one for each prop."""
+        light = _light(edits or NEUTRAL)
+        camera = _edited_camera(camera, (edits or NEUTRAL).camera)
+        backdrop = None if edits is None else self._backdrop(camera, light, edits)
+        self.stage.show(props)
+        picture = self.stage.picture(camera, light)
+        pixels, ids = picture.pixels, lookup.take(picture.props, mode="wrap")
+        if backdrop is not None:
+            empty = picture.props < 0
+            pixels, ids = np.where(empty, backdrop[0], pixels), np.where(empty, backdrop[1], ids)
+        return unpacked(pixels), ids
+
+    def _backdrop(self, camera: Camera, light: Light, edits: SceneEdits) -> tuple[NDArray[np.uint32], Image]:
         """The empty table, drawn once: nothing is ever behind it, so objects are laid over a copy."""
         key = (camera, light, edits.table_colour, edits.table_texture, edits.background)
         if key not in self._backdrops:
             if len(self._backdrops) >= BACKDROPS_KEPT:
                 self._backdrops.clear()
             self.stage.show(_furniture(edits))
-            self._backdrops[key] = self.stage.picture(camera, light)
+            picture = self.stage.picture(camera, light)
+            self._backdrops[key] = picture.pixels, BACKDROP_IDS[picture.props]
         return self._backdrops[key]
 
 
@@ -181,6 +205,29 @@ def _edited(thing: Thing, edits: SceneEdits) -> Look:
         x, y, z = look.scale
         look = replace(look, scale=(x * edits.scale, y * edits.scale, z * edits.scale))
     return look
+
+
+def _raised(pose: Pose, by_m: float) -> Pose:
+    """The pose along its own vertical."""
+    (a, b, c), (x, y, z, w) = pose.position, pose.rotation
+    up = (a + 2 * (x * z + w * y) * by_m, b + 2 * (y * z - w * x) * by_m, c + (1 - 2 * (x * x + y * y)) * by_m)
+    return Pose(up, pose.rotation)
+
+
+def _mass_below_m(look: Look) -> float:
+    """How far the mass is below the middle: at the bottom, but for boxes, as the original has it.
+
+    A thing that is put down half on another one leans there instead of tipping over.
+    """
+    return 0.0 if look.shape in BOXES else look.height_m / 2
+
+
+def _inertia(look: Look, mass_kg: float) -> Vector:
+    """Three times that of the box around the object: as the original has it, so things tip over as slowly as there."""
+    (x, y), z = OBJECTS[look.shape].footprint, look.height_m
+    x, y = (x * look.scale[0]) ** 2, (y * look.scale[1]) ** 2
+    share = INERTIA_SCALE * mass_kg / 12
+    return share * (y + z * z), share * (x + z * z), share * (x + y)
 
 
 def _prop(look: Look, pose: Pose) -> Prop:

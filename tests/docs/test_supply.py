@@ -18,11 +18,17 @@ def test_the_lock_has_a_hash_for_every_package_and_the_constrained_version():
         for line in (REPOSITORY / "constraints.txt").read_text().splitlines()
         if "==" in line and ";" not in line and not line.startswith("#")
     )
-    lines = [line for line in (REPOSITORY / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
+    text = (REPOSITORY / "requirements.lock").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith(("#", "--"))]
     assert len(lines) > 30
     for line in lines:
         name, version, _ = re.fullmatch(r"([\w.-]+)==(\S+) --hash=sha256:([0-9a-f]{64})", line).groups()
         assert pinned.get(name.replace("_", "-"), version).partition("+")[0] == version.partition("+")[0], line
+
+
+def test_a_build_that_pypi_does_not_have_is_locked_with_the_index_that_has_it():
+    text = (REPOSITORY / "requirements.lock").read_text()
+    assert ("+cpu" in text) == ("\n--extra-index-url https://download.pytorch.org/whl/cpu\n" in text)
 
 
 def test_the_workflow_installs_by_hash_and_pins_its_actions():

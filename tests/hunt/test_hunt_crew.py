@@ -24,15 +24,16 @@ class Player:
 
     def __init__(self, before=lambda key: None):
         self.before = before
-        self.told = []
+        self.told, self.players = [], set()
 
     def play(self, key):
         self.before(key)
+        self.players.add(threading.current_thread().name)
         outcome, reason, test = RESULTS[key.index % 3]
         return Record(Result(key, outcome, reason), test=test, kind="probe")
 
     def tell(self, record):
-        self.told.append((threading.current_thread().name, record.key.index))
+        self.told.append(record.key.index)
 
 
 def keys(count):
@@ -51,7 +52,7 @@ def test_the_first_to_come_leads(tmp_path):
 def test_a_leader_alone_answers_everything_itself(tmp_path, count):
     crew, player = Crew.join(tmp_path), Player()
     assert crew.play(keys(count), player) == answers(count)
-    assert [index for _, index in player.told] == list(range(count))
+    assert player.told == list(range(count))
 
 
 def test_helpers_take_their_share_and_nothing_is_done_twice(tmp_path):
@@ -69,8 +70,8 @@ def test_helpers_take_their_share_and_nothing_is_done_twice(tmp_path):
     for helper in helpers:
         helper.join(timeout=10)
         assert not helper.is_alive()
-    assert sorted(index for _, index in player.told) == sorted(list(range(12)) * 3)
-    assert len({name for name, _ in player.told}) > 1
+    assert sorted(player.told) == sorted(list(range(12)) * 3)
+    assert len(player.players) > 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["leader", "over"]
 
 
@@ -86,7 +87,35 @@ def test_a_question_whose_taker_died_is_answered_by_the_leader(tmp_path, impatie
     taken.start()
     player = Player(lambda key: taken.join())  # the helper has taken the other question by now
     assert leader.play(keys(2), player) == answers(2)
-    assert sorted(index for _, index in player.told) == [0, 1]
+    assert sorted(player.told) == [0, 1]
+
+
+@pytest.mark.parametrize("last", ["before the answer", "after it"])
+def test_a_probe_of_a_helper_that_died_as_it_answered_is_told_once(tmp_path, impatient, monkeypatch, last):
+    leader, helper = Crew.join(tmp_path), Crew.join(tmp_path)
+    write = crew._write
+
+    def killed(path, content):
+        if path.suffix == ".done":
+            if last == "after it":
+                write(path, content)
+            raise SystemExit
+        write(path, content)
+
+    monkeypatch.setattr(crew, "_write", killed)
+    helping = threading.Event()
+
+    def help_and_die():
+        with pytest.raises(SystemExit):
+            help_out(helper, theirs, Key())
+
+    theirs, ours = Player(lambda key: helping.set()), Player(lambda key: helping.wait(10))
+    thread = threading.Thread(target=help_and_die)
+    thread.start()
+    assert leader.play(keys(2), ours) == answers(2)
+    thread.join(timeout=10)
+    assert sorted(ours.told) == [0, 1]
+    assert theirs.told == []
 
 
 def test_a_slow_helper_that_lives_is_waited_for(tmp_path, impatient):
@@ -102,7 +131,8 @@ def test_a_slow_helper_that_lives_is_waited_for(tmp_path, impatient):
     with leader.leading():
         assert leader.play(keys(2), quick) == answers(2)
     helper.join(timeout=10)
-    assert (len(slow.told), len(quick.told)) == (1, 1)
+    assert sorted(quick.told) == [0, 1]
+    assert (len(slow.players), len(quick.players), slow.told) == (1, 1, [])
 
 
 def test_a_helper_that_was_given_up_tells_nothing(tmp_path, impatient, monkeypatch):
@@ -120,7 +150,7 @@ def test_a_helper_that_was_given_up_tells_nothing(tmp_path, impatient, monkeypat
         assert leader.play(keys(2), quick) == answers(2)
     over.set()
     helper.join(timeout=10)
-    assert sorted(index for _, index in quick.told) == [0, 1]
+    assert sorted(quick.told) == [0, 1]
     assert late.told == []
 
 

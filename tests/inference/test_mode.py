@@ -69,3 +69,28 @@ def test_a_resumed_run_keeps_its_mode(company):
     refused = company.runpytest_subprocess(*options, "--vla-episodes=3", "--vla-resume", "--vla-deterministic")
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     refused.stderr.fnmatch_lines(["*deterministic batch none, this is at 8*"])
+
+
+HUNT = """
+import pytest_vla as vla
+from test_reach import ReachSuite
+
+@vla.hunt(ReachSuite(), axes=["robot.action_noise"], task="near", partition="calm", episodes=12)
+def test_robust(policy, env, episode, perturbation):
+    assert vla.rollout(policy, env, episode, perturbation)
+"""
+
+
+@pytest.mark.parametrize("typed", [["test_robust.py"], ["."], ["test_robust.py::test_robust", "-n2"], []])
+def test_a_hunt_that_a_file_asks_for_is_deterministic(company, typed):
+    pytest.importorskip("hypothesis")
+    (company.path / "test_robust.py").write_text(HUNT)
+    result = company.runpytest_subprocess(*typed, "-k", "robust", "--vla-policy=company:Company", "--vla-run-dir=run")
+    result.stdout.fnmatch_lines(["vla: deterministic, 1 row a call; --vla-no-deterministic batches freely"])
+    start = json.loads((company.path / "run" / "run.jsonl").read_text().splitlines()[0])
+    assert (start["options"]["deterministic"], start["policy"]["batch"]) == (True, 1)
+
+
+def test_a_file_without_hunts_is_batched_freely(company):
+    result = company.runpytest_subprocess("test_reach.py", "--vla-policy=company:Company", "--vla-episodes=1")
+    assert "deterministic" not in result.stdout.str()

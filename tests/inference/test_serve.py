@@ -318,10 +318,12 @@ def test_half_sent_messages_hold_no_more_than_their_share():
     intake.arrived(clients[3], 600)
     assert not clients[3].aborted, "what was read counts no more"
     slow = Intake(longest=0.0)
-    slow.arrived(clients[1], 1)
+    for client, size in ((clients[1], 100_000), (clients[2], 100)):
+        slow.arrived(client, size)
     time.sleep(0.01)
-    slow.arrived(clients[1], 1)
+    slow.sweep()
     assert clients[1].aborted, "a message must arrive in time"
+    assert not clients[2].aborted, "signs of life between messages are no message"
 
 
 @pytest.mark.parametrize(
@@ -337,6 +339,12 @@ def test_messages_of_too_many_parts_are_refused(payload):
         unpack_message(pack_message("observation", payload, 1))
 
 
+@pytest.mark.parametrize("kind", [["hello"], {"a": 1}, None, 7, "goodbye"])
+def test_a_type_that_is_no_type_is_refused(kind):
+    with pytest.raises(WireError, match="unknown message type"):
+        unpack_message(pack_message(kind, {}, 1))
+
+
 def test_who_strikes_waits_and_is_forgiven(monkeypatch):
     from pytest_vla.inference import intake
 
@@ -349,3 +357,57 @@ def test_who_strikes_waits_and_is_forgiven(monkeypatch):
     assert manners.delay("10.0.0.2") == 0
     now[0] = 20 * intake.FORGET_HALF_S
     assert manners.delay("10.0.0.1") < 0.001
+
+
+REQUEST = (
+    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+def answer_of(sock):
+    with suppress(ConnectionError):
+        return sock.recv(100)
+    return b""
+
+
+def test_who_speaks_before_it_was_answered_is_shut_out(echo):
+    with socket.create_connection(("127.0.0.1", echo.port), PATIENCE_S) as hasty:
+        hasty.sendall(REQUEST + b"\x82\xff" + bytes(100))
+        assert answer_of(hasty) == b""
+    with socket.create_connection(("127.0.0.1", echo.port), PATIENCE_S) as patient:
+        patient.sendall(REQUEST)
+        assert answer_of(patient).startswith(b"HTTP/1.1 101")
+
+
+def test_a_flood_of_one_address_waits_in_line_and_a_newcomer_gets_its_turn():
+    server = Served("Echo", "--protocol=vla-eval")
+    try:
+        for _ in range(60):
+            with suppress(Exception), server.talk() as hostile:
+                hostile.send(b"no message")
+                hostile.recv(5)
+        flood = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(60)]
+        for sock in flood:
+            sock.sendall(REQUEST + b"\x82\xff" + bytes(2000))  # never waits for an answer
+        with server.talk(open_timeout=PATIENCE_S) as newcomer:
+            assert exchange(newcomer, 1, 2.0)[0] == "action"
+        for sock in flood:
+            sock.close()
+    finally:
+        server.end()
+
+
+def test_a_client_makes_room_for_another_when_it_never_spoke():
+    server = Served("Echo", "--protocol=vla-eval", "--max-clients=2")
+    try:
+        with server.talk() as silent, server.talk() as speaking:
+            assert exchange(speaking, 1, 2.0)[0] == "action"
+            with server.talk() as newcomer:
+                assert exchange(newcomer, 1, 2.0)[0] == "action"
+                assert closes(silent)
+                with pytest.raises(InvalidStatus, match="503"), server.talk():
+                    pass
+                assert exchange(speaking, 2, 2.0)[0] == "action"
+    finally:
+        server.end()

@@ -1,5 +1,6 @@
 """Real server processes: what comes back, in which batches, and whose state is whose."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -128,7 +129,7 @@ def test_a_step_like_the_last_one_is_one_copy_into_the_same_memory(serve, connec
 
 
 def test_where_there_are_no_bells_replies_come_over_the_socket(key, observe, monkeypatch):
-    monkeypatch.delattr("os.eventfd")
+    monkeypatch.delattr(os, "eventfd", raising=False)
     address, listener, _ = _listen()
     server, ended = Server(Engine(Hoarder()), listener, 4), threading.Event()
 

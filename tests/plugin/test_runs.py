@@ -65,6 +65,29 @@ def test_a_killed_worker_costs_its_one_episode(reach, read_episodes):
     result.stdout.fnmatch_lines(["*errors: 1 worker_lost*"])
 
 
+@pytest.mark.parametrize("moment", ["teardown", "logfinish"])
+def test_a_worker_that_dies_after_its_episode_was_measured_leaves_it_measured_once(reach, moment):
+    argument, nodeid = {"teardown": ("item", "item.nodeid"), "logfinish": ("nodeid", "nodeid")}[moment]
+    reach.makeconftest(
+        f"""
+        import os, signal, time
+        def pytest_runtest_{moment}({argument}):
+            here = "near-calm-01" in {nodeid} and "PYTEST_XDIST_WORKER" in os.environ
+            if here and not os.path.exists("died"):
+                time.sleep(0.5)  # what was sent is on its way
+                open("died", "w").close()
+                os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    command = ["--vla-policy=oracle", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=6", "-n2"]
+    reach.runpytest_subprocess(*command, "--vla-run-dir=run")
+    assert (reach.path / "died").exists()
+    reach.runpytest_subprocess(*command, "--vla-run-dir=run", "--vla-resume")
+    lines = map(json.loads, (reach.path / "run" / "run.jsonl").read_text().splitlines())
+    records = [(line["index"], line["outcome"]) for line in lines if line["type"] == "episode"]
+    assert sorted(records) == [(index, "solved") for index in range(6)]
+
+
 @pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
 def test_a_killed_run_resumes_without_redoing_episodes(reach, read_episodes, workers):
     command = [

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +107,31 @@ def test_an_interrupted_recording_keeps_what_it_has(pytester: pytest.Pytester) -
     pytester.runpytest_subprocess(*options, "--vla-policy=oracle", "--vla-record=demos", "-p", "ctrl_c")
     info = json.loads((pytester.path / "demos" / "meta" / "info.json").read_text())
     assert info["total_episodes"] == 2
+
+
+def test_a_recording_that_was_killed_or_interrupted_goes_on_to_the_same_dataset(reach: pytest.Pytester) -> None:
+    reach.makepyfile(
+        ends="""
+        import os, signal
+        def pytest_runtest_logreport(report):
+            if report.when == "teardown" and report.nodeid.endswith(os.environ.get("LAST", "never")):
+                os.kill(os.getpid(), int(os.environ["BY"]))
+        """
+    )
+
+    def ended(out: str, *more: str, last: str = "never", by: signal.Signals = signal.SIGKILL) -> int:
+        environment = {**os.environ, "LAST": last, "BY": str(int(by))}
+        asked = ["--vla-suite=reach", "--vla-episodes=3", "--vla-policy=oracle", f"--vla-record={out}"]
+        command = [sys.executable, "-m", "pytest", "test_reach.py", "-p", "ends", *asked, f"--vla-run-dir={out}/run"]
+        return subprocess.run([*command, *more], cwd=reach.path, env=environment, capture_output=True).returncode
+
+    assert ended("whole") == 0
+    assert ended("demos", last="[near-calm-02]") == -signal.SIGKILL
+    assert ended("demos", last="[near-calm-02]") == 4  # nobody said that it shall go on
+    assert ended("demos", "--vla-resume", last="[far-calm-01]", by=signal.SIGINT) == 2
+    assert len(list(read_dataset(reach.path / "demos"))) < 12
+    assert ended("demos", "--vla-resume", "-n2") == 0
+    assert files(reach.path / "demos") == files(reach.path / "whole")
 
 
 def test_perturbed_episodes_and_repeats_are_kept_apart(pytester: pytest.Pytester) -> None:

@@ -11,13 +11,16 @@ class BulletError(Exception):
 
 
 class Client:
-    """One PyBullet connection with a lifetime. PyBullet is imported here, when the first client is made."""
+    """One PyBullet connection with a lifetime. PyBullet is imported here, when the first client is made.
 
-    def __init__(self) -> None:
+    With a `window` the simulation is shown as it goes on; PyBullet has one such client in a process.
+    """
+
+    def __init__(self, *, window: bool = False) -> None:
         import pybullet
 
         self.p: Any = pybullet
-        self.id: int = pybullet.connect(pybullet.DIRECT)
+        self.id: int = pybullet.connect(pybullet.GUI if window else pybullet.DIRECT)
         if self.id < 0:
             raise BulletError("PyBullet gave no client; a process can hold 1024, close the ones not in use")
         self.folder = tempfile.TemporaryDirectory(prefix="pytest_vla_")

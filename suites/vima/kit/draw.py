@@ -66,6 +66,16 @@ class Draw(draw.Draw):
         self.things.append(thing)
         return thing
 
+    def put_any(self, label: str, choose: Callable[[], Look]) -> Thing:
+        """Something that finds room, by trying: chosen again where there is none. Bases do not move."""
+        for _ in range(PLACEMENT_TRIES):
+            look = choose()
+            try:
+                return self.put(label, look, fixed=look.shape in self.choices.bases)
+            except NoRoom:
+                continue
+        raise NoRoom
+
     def put_where(self, allowed: Callable[[Thing], bool], label: str, look: Look, *, fixed: bool = False) -> Thing:
         """A free spot that meets one more condition, by trying."""
         for _ in range(PLACEMENT_TRIES):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..textures import NEUTRAL
-from .draw import Draw, other
+from .draw import Draw, looks, other
 from .prompt import ObjectImage
 from .scene import Look
 
@@ -40,6 +41,8 @@ class Adjective:
 
     word: str
     meaning: Meaning
+    short: float
+    """The lesser height of this episode, as a share of the normal one."""
     examples: tuple[Comparison, ...]
 
     def text(self) -> str:
@@ -59,28 +62,25 @@ class Adjective:
 
 
 def draw_adjective(draw: Draw) -> Adjective:
-    """A random word for a random meaning, with three pairs that each have their own shape and texture."""
+    """A random word for a random meaning, with three pairs whose shapes and textures are drawn one by one."""
     meaning = draw.one(draw.one(PAIRS))
-    shapes, textures = draw.some(draw.choices.dragged, EXAMPLES), draw.some(_textures(draw, meaning), EXAMPLES)
-    examples = tuple(
-        compare(draw, Look(shape, texture), meaning) for shape, texture in zip(shapes, textures, strict=True)
-    )
-    return Adjective(draw.one(ADJECTIVES), meaning, examples)
+    short = round(round(draw.uniform(*SHORT) / STEP) * STEP, 3)
+    examples = tuple(_pair(draw, meaning, short) for _ in range(EXAMPLES))
+    return Adjective(draw.one(ADJECTIVES), meaning, short, examples)
 
 
 def draw_compared(draw: Draw, adjective: Adjective) -> Comparison:
     """The pair on the table: one shape, with more and with less of the adjective."""
-    look = Look(draw.one(draw.choices.dragged), draw.one(_textures(draw, adjective.meaning)))
-    return compare(draw, look, adjective.meaning)
+    return _pair(draw, adjective.meaning, adjective.short)
 
 
-def compare(draw: Draw, look: Look, meaning: Meaning) -> Comparison:
+def _pair(draw: Draw, meaning: Meaning, short: float) -> Comparison:
+    look = Look(draw.one(draw.choices.dragged), draw.one(_textures(draw, meaning)))
     if meaning in ("lighter", "darker"):
         light, dark = look, replace(look, texture=f"dark {look.texture}")
         return Comparison(light, dark) if meaning == "lighter" else Comparison(dark, light)
-    height = round(draw.uniform(*SHORT) / STEP) * STEP
-    low = replace(look, scale=(1.0, 1.0, round(height, 3)))
-    high = replace(look, scale=(1.0, 1.0, round(height + TALL_OVER_SHORT, 3)))
+    low = replace(look, scale=(1.0, 1.0, short))
+    high = replace(look, scale=(1.0, 1.0, round(short + TALL_OVER_SHORT, 3)))
     return Comparison(low, high) if meaning == "shorter" else Comparison(high, low)
 
 
@@ -92,8 +92,11 @@ def _textures(draw: Draw, meaning: Meaning) -> list[str]:
     return [name for name in textures if f"dark {name}" in textures]
 
 
-def draw_others(draw: Draw, used: Look, count: int) -> list[Look]:
-    """Objects of other shapes, to tell the noun by."""
-    return [
-        Look(shape, draw.dragged_texture()) for shape in draw.some(other(draw.choices.dragged, [used.shape]), count)
-    ]
+def draw_other(draw: Draw, used: Iterable[str]) -> Look:
+    """An object of another shape, to tell the noun by; it may be a base, and it has a texture of either role."""
+    options = draw.choices
+    shapes = other(options.dragged + options.bases, used)
+    textures = options.dragged_textures + options.base_textures
+    if draw.strict:
+        return draw.distractor(looks(shapes, textures))
+    return Look(draw.one(shapes), draw.one(textures))

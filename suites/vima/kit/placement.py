@@ -1,14 +1,15 @@
 """Free places on the table, found on an occupancy grid instead of in a picture.
 
 The rule is the specification's: a place is free for an object when no occupied cell lies in the square around it whose
-side is the diagonal of the object's nominal size; among the free cells one is drawn uniformly. Where an object, turned
-as it is, reaches out of that square (`square` and `pan` do), the square grows to hold it, so that nothing overlaps.
+side is the diagonal of the object's nominal size; among the free cells one is drawn uniformly. An object may reach out
+of that square (`square` and `pan` do), so the box around it, turned as it is, must be free too: nothing overlaps.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,15 +60,23 @@ def free_cells(look: Look, yaw: float, things: Iterable[Thing], size: Spot) -> N
     """Which cells could hold the centre of an object of that nominal size."""
     occupied = np.zeros((ROWS, COLUMNS), dtype=bool)
     occupied[[0, -1], :] = occupied[:, [0, -1]] = True
-    far = np.ones((ROWS, COLUMNS), dtype=bool)
+    far: NDArray[np.bool_] | None = None
     hollow = OBJECTS[look.shape].hollow
     for thing in things:
         _mark(occupied, thing)
         if hollow or OBJECTS[thing.look.shape].hollow:
             clear_m = clear_distance(size, OBJECTS[thing.look.shape].size_high)
-            far &= np.hypot(_X[:, None] - thing.spot[0], _Y[None, :] - thing.spot[1]) > clear_m
-    side_m = max(math.hypot(*size), 2 * float(np.abs(_outline(look.shape, yaw)).max()))
-    return _erode(~occupied, round(side_m / CELL_M)) & far
+            away = (_X[:, None] - thing.spot[0]) ** 2 + (_Y[None, :] - thing.spot[1]) ** 2 > clear_m**2
+            far = away if far is None else far & away
+    side = round(math.hypot(*size) / CELL_M)
+    table = _counts(occupied)
+    outline = _outline(look.shape, yaw)
+    low, high = (np.ceil(np.maximum(reach, 0.0) / CELL_M) for reach in (-outline.min(axis=0), outline.max(axis=0)))
+    before, after = side // 2, side - side // 2 - 1
+    free = _clear(table, (before, before), (after, after))
+    if max(low) > before or max(high) > after:
+        free &= _clear(table, (int(low[0]), int(low[1])), (int(high[0]), int(high[1])))
+    return free if far is None else free & far
 
 
 def clear_distance(size: Sequence[float], other: Sequence[float]) -> float:
@@ -77,15 +86,20 @@ def clear_distance(size: Sequence[float], other: Sequence[float]) -> float:
 
 def _mark(occupied: NDArray[np.bool_], thing: Thing) -> None:
     """Occupy the cells whose centre lies in the thing's convex outline."""
-    outline = _outline(thing.look.shape, thing.yaw) + np.asarray(thing.spot)
-    low, high = outline.min(axis=0), outline.max(axis=0)
-    rows = slice(*np.searchsorted(_X, (low[0], high[0])))
-    columns = slice(*np.searchsorted(_Y, (low[1], high[1])))
-    x, y = _X[rows, None], _Y[None, columns]
-    inside = np.ones((x.shape[0], y.shape[1]), dtype=bool)
-    for (ax, ay), (bx, by) in zip(outline, np.roll(outline, -1, axis=0), strict=True):
-        inside &= (bx - ax) * (y - ay) - (by - ay) * (x - ax) >= 0
+    rows, columns, inside = _covered(thing.look.shape, thing.yaw, thing.spot)
     occupied[rows, columns] |= inside
+
+
+@lru_cache(maxsize=32)
+def _covered(shape: str, yaw: float, spot: Spot) -> tuple[slice, slice, NDArray[np.bool_]]:
+    """Rows, columns, and which cells in them a thing covers; it is asked for again with every thing that follows."""
+    outline = _outline(shape, yaw) + np.asarray(spot)
+    (low_x, low_y), (high_x, high_y) = outline.min(axis=0), outline.max(axis=0)
+    rows, columns = slice(*_X.searchsorted((low_x, high_x))), slice(*_Y.searchsorted((low_y, high_y)))
+    x, y = _X[rows, None], _Y[None, columns]
+    a = outline[:, :, None, None]
+    way = np.roll(outline, -1, axis=0)[:, :, None, None] - a
+    return rows, columns, (way[:, 0] * (y - a[:, 1]) - way[:, 1] * (x - a[:, 0]) >= 0).all(axis=0)
 
 
 def _outline(shape: str, yaw: float) -> NDArray[np.float64]:
@@ -94,17 +108,22 @@ def _outline(shape: str, yaw: float) -> NDArray[np.float64]:
     return np.asarray(footprint_polygon(shape) @ np.array([[cos, sin], [-sin, cos]]))
 
 
-def _erode(free: NDArray[np.bool_], side: int) -> NDArray[np.bool_]:
-    """Cells whose whole square of `side` cells is free, by counting occupied cells in a summed-area table.
-
-    The border is always occupied, so a square that sticks out of the grid is not free.
-    """
+def _counts(occupied: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """How many cells are occupied before each row and column: a summed-area table."""
     table = np.zeros((ROWS + 1, COLUMNS + 1), dtype=np.int32)
-    np.cumsum(~free, axis=0, dtype=np.int32, out=table[1:, 1:])
+    np.cumsum(occupied, axis=0, dtype=np.int32, out=table[1:, 1:])
     np.cumsum(table[1:, 1:], axis=1, out=table[1:, 1:])
-    result = np.zeros_like(free)
-    if side < min(free.shape):
-        count = table[side:, side:] - table[:-side, side:] - table[side:, :-side] + table[:-side, :-side]
-        before = side // 2
-        result[before : before + count.shape[0], before : before + count.shape[1]] = count == 0
+    return table
+
+
+def _clear(table: NDArray[np.int32], before: tuple[int, int], after: tuple[int, int]) -> NDArray[np.bool_]:
+    """Cells around which nothing is occupied, so many cells before and after it along both axes.
+
+    The border is always occupied, so a box that sticks out of the grid is not clear.
+    """
+    rows, columns = before[0] + after[0] + 1, before[1] + after[1] + 1
+    result = np.zeros((ROWS, COLUMNS), dtype=bool)
+    if rows <= ROWS and columns <= COLUMNS:
+        count = table[rows:, columns:] - table[:-rows, columns:] - table[rows:, :-columns] + table[:-rows, :-columns]
+        result[before[0] : before[0] + count.shape[0], before[1] : before[1] + count.shape[1]] = count == 0
     return result

@@ -46,7 +46,7 @@ class Arrangement:
 def arrange(draw: Draw) -> Arrangement:
     """One to three objects; a single one may find a distractor on its target."""
     count = draw.weighted(COUNTS, COUNT_WEIGHTS)
-    chosen = draw.some(looks(draw.choices.dragged, draw.choices.dragged_textures), count)
+    chosen = [draw.dragged() for _ in range(count)]
     targets = tuple(draw.put(f"object_{i}", look) for i, look in enumerate(chosen))
 
     def off_targets(thing: Thing) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -59,17 +59,42 @@ class Area(NamedTuple):
 _BLOCK_REACH_M = 0.03  # no sample point is farther from a block's centre
 
 
-class SweepJudge:
-    """Exactly `number` of the targets in the zone, none of the others, and no target ever on the line."""
+LOOK_EVERY = 25  # simulator steps between two looks at the line
 
-    def __init__(self, targets: Iterable[str], others: Iterable[str], number: int, zone: Area, line: Area) -> None:
+
+class SweepJudge:
+    """Exactly `number` of the targets swept into the zone, none of the others in it, and no target ever on the line.
+
+    A target that was in counts as swept for good, a look is taken at the line every few moments, and only a target that
+    is still wanted may not leave the table. Strict rules want the number in the zone at the end, look all the time, and
+    want every block to stay on the table.
+    """
+
+    def __init__(
+        self,
+        targets: Iterable[str],
+        others: Iterable[str],
+        number: int,
+        zone: Area,
+        line: Area,
+        *,
+        strict: bool = False,
+    ) -> None:
         self.targets, self.others = tuple(targets), tuple(others)
-        self.number, self.zone, self.line = number, zone, line
+        self.number, self.zone, self.line, self.strict = number, zone, line, strict
+        self._every = 1 if strict else LOOK_EVERY
+        self._moments = 0
+        self._swept: set[str] = set()
         self._touched = ""
         self._ways = Ways()
 
-    def watch(self, state: TableState) -> None:
-        """Look at the targets at any moment of a motion: what happens on the way counts here."""
+    def watch(self, look: Callable[[], TableState]) -> None:
+        """Called at every moment of a motion: what happens on the way counts here."""
+        self._moments += 1
+        if not self._moments % self._every:
+            self._look_at_line(look())
+
+    def _look_at_line(self, state: TableState) -> None:
         if not self._touched:
             for label in self.targets:
                 pose = state[label]
@@ -77,21 +102,35 @@ class SweepJudge:
                     self._touched = label
 
     def update(self, state: TableState) -> Verdict:
-        self.watch(state)
+        self._look_at_line(state)
         inside = self.inside(state)
+        if not self.strict:
+            self._swept.update(inside)
         if self._touched:
             return Verdict(failure=f"{self._touched} came onto the line")
         if any(self.zone.samples_in(state[label]) for label in self.others):
             return Verdict(failure="a block of the other texture was swept in")
         if len(inside) > self.number:
             return Verdict(failure=f"{len(inside)} blocks were swept in, {self.number} were asked for")
-        left = next((label for label in (*self.targets, *self.others) if not STAY_ON_TABLE.holds(state[label])), None)
+        done = len(inside) == self.number
+        left = next((label for label in self._to_stay(done) if not STAY_ON_TABLE.holds(state[label])), None)
         if left:
             return Verdict(failure=f"{left} left the workspace")
-        return Verdict(success=len(inside) == self.number)
+        return Verdict(success=done)
+
+    def _to_stay(self, done: bool) -> Iterable[str]:
+        """The blocks that may not leave the table now."""
+        if self.strict:
+            return (*self.targets, *self.others)
+        return () if done else [label for label in self.targets if label not in self._swept]
 
     def inside(self, state: TableState) -> list[str]:
-        return [label for label in self.targets if self.zone.samples_in(state[label]) == len(SAMPLES_M)]
+        """The targets that count as swept in."""
+        return [
+            label
+            for label in self.targets
+            if label in self._swept or self.zone.samples_in(state[label]) == len(SAMPLES_M)
+        ]
 
     def progress(self, state: TableState) -> float:
         """Blocks that are in, plus how near the next ones have come, out of the number asked for."""
@@ -115,7 +154,8 @@ class SweepJudge:
 
 BLADE_HALF_M = 0.025
 BLOCK_HALF_M = 0.0215  # half a diagonal
-START_BEHIND_M = 0.034  # the blade comes down this far behind a block's centre
+START_BEHIND_M = 0.034  # the blade comes down this far behind a block's centre ...
+BACKS_M = (START_BEHIND_M - 0.02, 0.007, 0.0)  # ... or nearer, where a move would have to begin off the table
 REST_AHEAD_M = 0.021  # a pushed block comes to rest about this far ahead of the blade
 LANES_M = (0.0, 0.008, -0.008, 0.016, -0.016)  # how far off a block's centre the blade may push
 ROOM_M = 0.004  # what a push should leave to everything that must stay where it is ...
@@ -138,9 +178,14 @@ class _Push:
         ahead = np.asarray(self.target) - block
         ahead /= np.linalg.norm(ahead)
         side = np.array([-ahead[1], ahead[0]]) * self.lane_m
-        start = block + side - (START_BEHIND_M - 0.02) * ahead
+        backs = (block + side - back * ahead for back in BACKS_M)
+        start = next((spot for spot in backs if _on_table(spot)), block + side)
         end = np.asarray(self.target) + side + (0.05 - REST_AHEAD_M) * ahead
         return Move((float(start[0]), float(start[1])), (float(end[0]), float(end[1])))
+
+
+def _on_table(spot: Grid) -> bool:
+    return bool(WORKSPACE_X_M[0] <= spot[0] <= WORKSPACE_X_M[1] and WORKSPACE_Y_M[0] <= spot[1] <= WORKSPACE_Y_M[1])
 
 
 def plan_push(instance: Instance, state: TableState) -> Move | None:
@@ -179,7 +224,7 @@ def _leads_in(judge: SweepJudge, state: TableState, push: _Push, inside: Grid) -
 
 
 def _pushes(judge: SweepJudge, state: TableState, label: str, targets: Grid, most: int) -> list[_Push]:
-    """The roomiest pushes of one block to a grid of targets, in any lane, that keep to the table and off the line."""
+    """The roomiest pushes of one block to a grid of targets, in any lane, that keep off the line."""
     block = np.asarray(state[label].xy)
     way = targets - block
     length = np.linalg.norm(way, axis=1)
@@ -189,8 +234,6 @@ def _pushes(judge: SweepJudge, state: TableState, label: str, targets: Grid, mos
     if label in judge.targets:
         room = np.minimum(room, _room_to_line(judge.line, block, targets))
     start = block - START_BEHIND_M * ahead
-    inside_x = (start[:, 0] > WORKSPACE_X_M[0] - 0.02) & (start[:, 0] + 0.02 * ahead[:, 0] < WORKSPACE_X_M[1])
-    inside_y = np.abs(start[:, 1] + 0.02 * ahead[:, 1]) < WORKSPACE_Y_M[1]
     others = np.array([state[other].xy for other in (*judge.targets, *judge.others) if other != label]).reshape(-1, 2)
     lanes = np.asarray(LANES_M)[:, None]
     free = room - 0.3 * np.abs(lanes)
@@ -201,7 +244,6 @@ def _pushes(judge: SweepJudge, state: TableState, label: str, targets: Grid, mos
         beside = across - BLADE_HALF_M - BLOCK_HALF_M
         before = np.maximum(-along, along - length - START_BEHIND_M) - BLOCK_HALF_M
         free = np.minimum(free, np.maximum(beside, before))
-    free = np.where(inside_x & inside_y, free, -np.inf)
     order = np.argsort(-free, axis=None, kind="stable")[:most]
     picked = [divmod(int(flat), len(targets)) for flat in order]
     return [

@@ -163,16 +163,16 @@ def _container() -> Body:
 
 
 def _pallet() -> Body:
-    """Five deck boards along x on three runners along y. Physics gets the block around it: nothing falls in between."""
+    """Seven deck boards along y on three runners along x. Physics gets the block around it: nothing falls between."""
     size_x, size_y = _size("pallet")
     half = OBJECTS["pallet"].height_m / 2
-    boards, board_m, runner_m, deck_m = 5, 0.0235, 0.024, 0.009
-    pitch = (size_y - board_m) / (boards - 1)
-    board_starts = [-size_y / 2 + at * pitch for at in range(boards)]
-    runner_starts = [-size_x / 2 + 0.004, -runner_m / 2, size_x / 2 - 0.004 - runner_m]
-    deck = [box((-size_x / 2, y, half - deck_m), (size_x / 2, y + board_m, half)) for y in board_starts]
+    boards, board_m, runner_m, deck_m = 7, 0.021, 0.02, 0.009
+    pitch = (size_x - board_m) / (boards - 1)
+    board_starts = [-size_x / 2 + at * pitch for at in range(boards)]
+    runner_starts = [-size_y / 2 + 0.004, -runner_m / 2, size_y / 2 - 0.004 - runner_m]
+    deck = [box((x, -size_y / 2, half - deck_m), (x + board_m, size_y / 2, half)) for x in board_starts]
     runners = [
-        box((x, -size_y / 2 + 0.003, -half), (x + runner_m, size_y / 2 - 0.003, half - deck_m)) for x in runner_starts
+        box((-size_x / 2 + 0.003, y, -half), (size_x / 2 - 0.003, y + runner_m, half - deck_m)) for y in runner_starts
     ]
     block = box_points((-size_x / 2, -size_y / 2, -half), (size_x / 2, size_y / 2, half))
     return Body(merge(deck + runners), (block,))

@@ -6,7 +6,7 @@ import math
 
 from pytest_vla.kit.goals import At, StagedJudge
 
-from ..kit.draw import Draw, looks
+from ..kit.draw import Draw, looks, other
 from ..kit.partitions import held_out_task
 from ..kit.prompt import ObjectImage, SceneImage, prompt
 from ..kit.scene import Instance, Thing
@@ -28,9 +28,10 @@ CIRCLE = tuple(
 
 @task(group="one_shot_imitation", oracle_steps=4, partitions=held_out_task(bases=False))
 def follow_motion(draw: Draw) -> Instance:
-    """Two moves between neighbouring points of a circle; pictures and table have different objects in the middle."""
+    """Two moves between neighbouring points of a circle; pictures and table have objects of their own in the middle."""
     all_looks = looks(draw.choices.dragged, draw.choices.dragged_textures)
-    dragged, on_table, in_pictures = draw.some(all_looks, 3)
+    dragged = draw.one(all_looks)
+    on_table, in_pictures = (draw.one(other(all_looks, [dragged])) for _ in range(2))
     at = int(draw.rng.integers(POINTS))
     draw.put("dragged", dragged, spot=CIRCLE[at], yaw=0.0)
     draw.put("distractor", on_table, spot=CENTRE, yaw=0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_vla.kit.goals import At, KeepDistractorsAway, StagedJudge
 
 from ..kit.draw import Draw
-from ..kit.novelty import NOUNS, draw_adjective, draw_compared, draw_others, gray
+from ..kit.novelty import NOUNS, draw_adjective, draw_compared, draw_other, gray
 from ..kit.partitions import held_out_task
 from ..kit.prompt import prompt
 from ..kit.scene import STAY_ON_TABLE, Instance
@@ -21,7 +21,7 @@ OTHERS = 2
     partitions={level: choices.without("block") for level, choices in held_out_task(dark=True).items()},
 )
 def novel_adj_and_noun(draw: Draw) -> Instance:
-    """The noun picks a shape, the adjective one of the two objects of that shape; two other shapes stand by."""
+    """The noun picks a shape, the adjective one of the two objects of that shape; two others stand by."""
     adjective = draw_adjective(draw)
     pair, base = draw_compared(draw, adjective), draw.base()
     this, that = draw.some(NOUNS, 2)
@@ -31,7 +31,8 @@ def novel_adj_and_noun(draw: Draw) -> Instance:
     goal = draw.put("base", base, fixed=True).spot
     draw.put("dragged", dragged)
     draw.put("contrast", contrast)
-    others = [draw.put(f"other_{i}", look).label for i, look in enumerate(draw_others(draw, dragged, OTHERS))]
+    used = dragged.shape, base.shape
+    others = [draw.put_any(f"other_{i}", lambda: draw_other(draw, used)).label for i in range(OTHERS)]
     which = f"{'less ' if less else ''}{adjective.word}"
     return Instance(
         tuple(draw.things),

@@ -22,10 +22,10 @@ def novel_noun(draw: Draw) -> Instance:
     definitions = [f"This is a {this} {{dragged_obj_1}}. ", f"This is a {that} {{base_obj}}. "]
     options = draw.choices
     shapes = other(options.dragged + options.bases, [base.shape, dragged.shape])
-    distractor = draw.distractor(looks(shapes, options.dragged_textures + options.base_textures))
+    others = looks(shapes, options.dragged_textures + options.base_textures)
     goal = draw.put("base", base, fixed=True).spot
     draw.put("dragged", dragged)
-    draw.put("distractor", distractor, fixed=distractor.shape in options.bases)
+    draw.put_any("distractor", lambda: draw.distractor(others))
     return Instance(
         tuple(draw.things),
         prompt(

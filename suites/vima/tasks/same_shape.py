@@ -26,4 +26,5 @@ def same_shape(draw: Draw) -> Instance:
     like = [shape for shape in draw.choices.dragged if OBJECTS[shape].profile == profile]
     unlike = [shape for shape in draw.choices.dragged if OBJECTS[shape].profile != profile]
     alike = [Look(draw.one(like), draw.dragged_texture()) for _ in range(ALIKE)]
-    return gather(draw, "profile", base, alike, Look(draw.one(unlike), draw.dragged_texture()))
+    different = draw.dragged_texture(not_in=[look.texture for look in alike])
+    return gather(draw, "profile", base, alike, Look(draw.one(unlike), different))

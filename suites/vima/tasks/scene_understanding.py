@@ -21,10 +21,7 @@ def scene_understanding(draw: Draw) -> Instance:
     scene = _scene(draw, dragged)
     goal = draw.put("base", base, fixed=True).spot
     draw.put("dragged", dragged)
-    if draw.chance(0.5):
-        draw.put("distractor", Look(draw.one(other(draw.choices.dragged, [dragged.shape])), dragged.texture))
-    else:
-        draw.put("distractor", Look(base.shape, draw.base_texture(not_in=[base.texture])), fixed=True)
+    draw.put_any("distractor", lambda: _distractor(draw, dragged, base))
     return Instance(
         tuple(draw.things),
         prompt(f"Put the {dragged.texture} object in {{scene}} into the {base.texture} object.", scene=scene),
@@ -33,6 +30,14 @@ def scene_understanding(draw: Draw) -> Instance:
             rules=[STAY_ON_TABLE, KeepDistractorsAway(("distractor",), ("dragged",), (goal,), WITHIN_M)],
         ),
     )
+
+
+def _distractor(draw: Draw, dragged: Look, base: Look) -> Look:
+    """Another shape in the dragged object's texture, or the base's shape in another texture."""
+    if draw.chance(0.5):
+        return Look(draw.one(other(draw.choices.dragged, [dragged.shape])), dragged.texture)
+    textures = other(draw.choices.base_textures + draw.choices.dragged_textures, [base.texture])
+    return draw.distractor(looks([base.shape], textures))
 
 
 def _scene(draw: Draw, dragged: Look) -> SceneImage:

@@ -18,14 +18,12 @@ def visual_manipulation(draw: Draw) -> Instance:
     """Put one shown object into another, with a distractor of any other look."""
     options = draw.choices
     base, dragged = draw.base(), draw.dragged()
-    distractor = draw.distractor(
-        looks(
-            options.dragged + options.bases, options.dragged_textures + options.base_textures, without=(base, dragged)
-        )
+    others = looks(
+        options.dragged + options.bases, options.dragged_textures + options.base_textures, without=(base, dragged)
     )
     goal = draw.put("base", base, fixed=True).spot
     draw.put("dragged", dragged)
-    draw.put("distractor", distractor, fixed=distractor.shape in options.bases)
+    draw.put_any("distractor", lambda: draw.distractor(others))
     return Instance(
         tuple(draw.things),
         prompt(

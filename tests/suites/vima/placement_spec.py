@@ -7,10 +7,10 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from pytest_vla.suites.vima.kit.scene import Thing
 from pytest_vla.suites.vima.meshes import footprint_polygon, footprint_radius
 from pytest_vla.suites.vima.objects import OBJECTS
-from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 CELL_M = 0.003125
 X, Y = 0.25 + (np.arange(160) + 0.5) * CELL_M, -0.5 + (np.arange(320) + 0.5) * CELL_M
@@ -111,31 +111,34 @@ def occupied(thing):
 
 def chances(placed):
     """How likely each cell of the grid is, by the specification."""
-    spec, reach = OBJECTS[placed.thing.look.shape], 2 * np.abs(outline(placed.thing) - placed.thing.spot).max()
+    spec, reach = OBJECTS[placed.thing.look.shape], outline(placed.thing) - placed.thing.spot
+    box = [math.ceil(max(metres, 0) / CELL_M) for metres in (*-reach.min(axis=0), *reach.max(axis=0))]
     low, high = np.array(spec.size_low[:2]), np.array(spec.size_high[:2])
     sizes = [low] if (low == high).all() else [low + share * (high - low) for share in SIZE_SHARES]
     covered = [occupied(other) for other in placed.among]
     hollow = [other for other in placed.among if spec.hollow or OBJECTS[other.look.shape].hollow]
-    total, by_side = np.zeros((len(X), len(Y))), {}
+    total, by_side, in_box = np.zeros((len(X), len(Y))), {}, free(*box, covered)
     for size in sizes:
-        side = round(max(math.hypot(*size), reach) / CELL_M)
+        side = round(math.hypot(*size) / CELL_M)
+        before, after = side // 2, side - side // 2 - 1
         if side not in by_side:
-            by_side[side] = free(side, covered)
+            by_side[side] = free(before, before, after, after, covered) & in_box
         places = keep_away(by_side[side], [(other.spot, clear_m(size, nominal(other))) for other in hollow])
         total += places / max(places.sum(), 1)
     return keep_away(total, placed.away)
 
 
-def free(side, covered):
-    """Cells whose square of that side, a cell off the edge of the table, meets nothing that is covered."""
-    before, after = side // 2, side - side // 2 - 1
+def free(up, left, down, right, covered):
+    """Cells around which a box of so many cells, a cell off the edge of the table, meets nothing that is covered."""
     places = np.zeros((len(X), len(Y)), dtype=bool)
-    places[before + 1 : len(X) - 1 - after, before + 1 : len(Y) - 1 - after] = True
+    places[up + 1 : len(X) - 1 - down, left + 1 : len(Y) - 1 - right] = True
     for first, last in covered:
-        first = minimum_filter1d(first, side, mode="constant", cval=np.inf)
-        last = maximum_filter1d(last, side, mode="constant", cval=-np.inf)
+        first, last = (np.pad(values, (up, down), constant_values=away) for values, away in
+                       ((first, np.inf), (last, -np.inf)))  # fmt: skip
+        first = sliding_window_view(first, up + down + 1).min(axis=1)
+        last = sliding_window_view(last, up + down + 1).max(axis=1)
         rows = np.flatnonzero(first <= last)
-        low, high = first[rows, None] - after, last[rows, None] + before
+        low, high = first[rows, None] - right, last[rows, None] + left
         places[rows] &= (low > COLUMNS) | (high < COLUMNS)
     return places
 
@@ -146,15 +149,25 @@ def keep_away(places, away):
     return places
 
 
-def sweep_allows(x, y, before, zone):
-    allowed = x <= 0.75 - 0.015
-    for other in before:
-        allowed = allowed & (np.maximum(abs(x - other.spot[0]), abs(y - other.spot[1])) > 0.035)
-    low, high, half = zone
+def sweep_allows(x, y, yaw, before, zone):
+    """Whether a block may be put there: on the table, on none before it, and (with a zone) not in the zone; blocks that
+    overlap not so near to the edge or the zone that they may be pushed there when they are parted."""
+    allowed, crowded, parted, lost = x <= 0.75, *(np.zeros_like(x, dtype=bool) for _ in range(3))
+    low, high, half = zone or (np.nan, np.nan, np.nan)  # nothing is in a zone that is not there
     for dx in (-0.015, 0.005):
         for dy in (-0.015, 0.005):
-            allowed = allowed & np.logical_not((low <= x + dx) & (x + dx <= high) & (abs(y + dy) <= half))
-    return allowed
+            at_x, at_y = x + math.cos(yaw) * dx - math.sin(yaw) * dy, y + math.sin(yaw) * dx + math.cos(yaw) * dy
+            lost = lost | ((low <= at_x) & (at_x <= high) & (abs(at_y) <= half))
+
+    def near(x, y):
+        reach = 0.022 + 0.043 / 2
+        return (x > 0.75 - 0.022) | ((low - reach <= x) & (x <= high + reach) & (abs(y) <= half + reach))
+
+    for other in before:
+        gap = np.hypot(x - other.spot[0], y - other.spot[1])
+        allowed, overlap = allowed & (gap > 0.01), gap < 0.043
+        crowded, parted = crowded | overlap, parted | (overlap & (near(x, y) | near(*other.spot)))
+    return allowed & ~np.where(crowded, parted, lost)
 
 
 def overlap_m(one, other):

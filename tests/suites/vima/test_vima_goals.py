@@ -263,11 +263,13 @@ def test_a_block_that_is_half_in_does_not_count_but_a_wrong_one_that_is_half_in_
 @pytest.mark.parametrize("task", SWEEPING)
 @examples
 @given(index=indices, share=st.floats(-0.45, 0.45))
-def test_touching_the_line_at_any_moment_loses_for_ever(task, index, share):
+def test_touching_the_line_for_as_long_as_a_look_takes_loses_for_ever(task, index, share):
     instance, state = episode(task, index)
     judge = instance.judge
     x = (judge.line.x_low + judge.line.x_high) / 2
-    judge.watch({**state, judge.targets[-1]: block(x, share * (judge.line.y_high - judge.line.y_low))})
+    on_line = {**state, judge.targets[-1]: block(x, share * (judge.line.y_high - judge.line.y_low))}
+    for _ in range(25):
+        judge.watch(lambda: on_line)
     solved = state | {label: middle(judge, i) for i, label in enumerate(judge.targets[: judge.number])}
     assert judge.update(solved).failure
 
@@ -275,7 +277,38 @@ def test_touching_the_line_at_any_moment_loses_for_ever(task, index, share):
 @pytest.mark.parametrize("task", SWEEPING)
 @examples
 @given(index=indices)
-def test_a_block_off_the_table_loses(task, index):
+def test_a_block_that_was_swept_in_counts_for_good(task, index):
     instance, state = episode(task, index)
-    for label in (*instance.judge.targets, *instance.judge.others):
-        assert instance.judge.update(state | {label: block(0.8, 0.3)}).failure
+    judge = instance.judge
+    for i, label in enumerate(judge.targets[: judge.number]):
+        verdict = judge.update(state | {label: middle(judge, i)})  # the one before is out again
+    assert verdict.success
+
+
+@pytest.mark.parametrize("task", SWEEPING)
+@examples
+@given(index=indices)
+def test_off_the_table_only_a_block_that_is_still_wanted_loses(task, index):
+    instance, state = episode(task, index)
+    judge, away = instance.judge, block(0.8, 0.3)
+    assert not judge.update(state | {judge.others[0]: away}).failure
+    solved = state | {label: middle(judge, i) for i, label in enumerate(judge.targets[: judge.number])}
+    assert judge.update(solved | dict.fromkeys(judge.targets[judge.number :], away)).success
+    instance, state = episode(task, index)
+    assert instance.judge.update(state | {judge.targets[0]: away}).failure
+
+
+@pytest.mark.parametrize("task", SWEEPING)
+@examples
+@given(index=indices)
+def test_under_strict_rules_every_moment_counts_and_every_block_stays(task, index):
+    instance, state = episode(task, index, strict=True)
+    judge = instance.judge
+    for label in (*judge.targets, *judge.others):
+        assert judge.update(state | {label: block(0.8, 0.3)}).failure
+    assert not judge.update(state).success
+    for i, label in enumerate(judge.targets[: judge.number]):
+        verdict = judge.update(state | {label: middle(judge, i)})
+    assert verdict.success is (judge.number == 1)
+    judge.watch(lambda: {**state, judge.targets[-1]: block((judge.line.x_low + judge.line.x_high) / 2, 0.0)})
+    assert judge.update(state).failure

@@ -44,8 +44,10 @@ def test_drawing_over_a_kept_backdrop_is_the_same_as_drawing_everything(table):
     things = [Thing("a", Look("bowl", "tiger"), (0.4, 0.2)), Thing("b", Look("letter R", "rainbow"), (0.6, -0.2), 1.0)]
     table.reset(things, "suction")
     views, state = table.views({"a": 5, "b": 6}), table.state()
-    table.stage.show([*_furniture(NEUTRAL), *(_prop(thing.look, state[thing.label]) for thing in things)])
+    everything = [*_furniture(NEUTRAL), *(_prop(thing.look, state[thing.label]) for thing in things)]
     for view, camera in VIEWS.items():
+        assert views.rgb[view].shape == (128, 256, 3)
+        table.stage.show(everything)
         picture = table.stage.picture(camera)
         different = (picture.rgb != views.rgb[view]).any(axis=2)
         assert different.mean() < 0.002  # a pixel or two where an edge meets the table

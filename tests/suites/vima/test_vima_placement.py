@@ -98,7 +98,7 @@ def add_examples(ranks, instance):
 
 
 def add_sweep(ranks, task, things, rng):
-    """Blocks in squares at two origins: on the table, apart, and none of their points in the zone."""
+    """Blocks in squares at two origins: their centres on the table, and none on top of another."""
     rectangle, line, *blocks = things
     if task == "sweep_without_touching":
         assert (rectangle.spot, line.spot) == ((0.39, 0.0), (0.496, 0.0))
@@ -114,9 +114,13 @@ def add_sweep(ranks, task, things, rng):
         spread = 0.18 if target or task == "sweep_without_touching" else 0.09
         corner = here if target else there
         assert all(low <= value <= low + spread for value, low in zip(block.spot, corner, strict=True))
-        assert sweep_allows(*block.spot, blocks[:number], zone)
+        alike = [other for other in blocks[:number] if role(other.label) == role(block.label)]
+        rules = block.yaw, alike, None if target else zone
+        assert sweep_allows(*map(np.asarray, block.spot), *rules)
+        if target:
+            ranks["yaw"].append(block.yaw / (2 * math.pi))
         square = np.stack(np.meshgrid(*(low + spread * steps for low in corner))).reshape(2, -1)
-        points = square[:, sweep_allows(*square, blocks[:number], zone)]
+        points = square[:, sweep_allows(*square, *rules)]
         add_ranks(ranks, role(block.label), block.spot, points, np.ones(points.shape[1]), blocks[:number], rng)
 
 
@@ -179,7 +183,8 @@ def rejected(found):
 
 
 def assert_apart_and_on_the_table(instance):
-    solid = [thing for thing in instance.things if thing.look.shape not in ("three-sided rectangle", "line")]
+    painted_or_swept = ("three-sided rectangle", "line", "small block")
+    solid = [thing for thing in instance.things if thing.look.shape not in painted_or_swept]
     for number, thing in enumerate(solid):
         low, high = outline(thing).min(axis=0), outline(thing).max(axis=0)
         on_table = (low >= (0.25, -0.5)).all() and (high <= (0.75, 0.5)).all()

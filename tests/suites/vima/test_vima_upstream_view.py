@@ -1,15 +1,15 @@
-"""A program written for VIMABench runs on the suite; our adapter runs on anything that looks like VIMABench."""
+"""A program written for VIMABench runs on the suite, by changing one import."""
 
 import doctest
-import sys
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from pytest_vla.suites.vima import upstream as vima_bench
 from pytest_vla.suites.vima_upstream import suite as vima_upstream
 
-from pytest_vla.rollout import rollout
-from pytest_vla.suite import register
+import pytest_vla as vla
 
 
 @pytest.fixture
@@ -89,6 +89,7 @@ def test_own_lists_of_names_replace_those_of_the_partition():
         ({"task_name": "rotat"}, "unknown task 'rotat'; did you mean"),
         ({"task_name": "rotate", "modalities": ["depth"]}, "unknown modality 'depth'"),
         ({"task_name": "rotate", "partition": "novel_task_generalization"}, "unknown partition"),
+        ({"task_name": "same_texture", "partition": "combinatorial_generalization"}, "novel_task_generalization"),
         ({"task_name": "rotate", "task_kwargs": {"num_dragged": 3}}, "unknown task argument 'num_dragged'"),
     ],
 )
@@ -101,20 +102,59 @@ def test_the_example_in_the_module_is_true():
     assert doctest.testmod(vima_bench).failed == 0
 
 
-def test_the_adapter_plays_the_cells_on_a_package_of_that_shape(monkeypatch):
-    monkeypatch.setitem(sys.modules, "vima_bench", vima_bench)
-    suite = register(vima_upstream())
-    env = suite.make_env("rotate")
-    for task, partition in suite.cells()[::6]:
-        result = rollout(suite.oracle(env), env, suite.episode(task, partition, 0))
-        assert result, result
-        assert result.initial_digest
+def test_the_loop_in_the_readme_runs_and_solves(capsys):
+    readme = (Path(vima_bench.__file__).parent / "README.md").read_text()
+    (loop,) = re.findall(r"```python\n(from pytest_vla.suites.vima import upstream.*?)```", readme, re.DOTALL)
+    exec(compile(loop, "README.md", "exec"), {})
+    out = capsys.readouterr().out
+    assert out.startswith("This is a ")
+    assert out.endswith("True\n")
+
+
+def test_without_arguments_every_shape_is_drawn_from():
+    shapes = set()
+    for seed in range(40):
+        env = vima_bench.make("visual_manipulation", seed=seed)
+        env.reset()
+        shapes |= {facts["obj_name"] for facts in env.meta_info["obj_id_to_info"].values()}
+        env.close()
+    assert shapes & {"letter A", "block", "cross", "heart"}
+    assert shapes & {"letter R", "star", "round", "pallet", "pan"}
+
+
+def test_windows_that_cannot_be_opened_are_one_line_each(monkeypatch, capsys):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    env = vima_bench.make("rotate", render_prompt=True, display_debug_window=True)
+    env.reset()
+    for _ in range(2):
+        assert env.render() is None
+    picture = env.render("rgb_array")
     env.close()
+    lines = [line for line in capsys.readouterr().err.splitlines() if "display" in line]
+    assert [line.partition(":")[0] for line in lines] == ["display_debug_window", "render_prompt"]
+    assert picture.shape[2] == 3
+    assert len(np.unique(picture)) > 2
 
 
-def test_the_adapter_names_what_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "vima_bench", None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    missing = vima_upstream().missing()
-    assert missing is not None
-    assert "VIMABench" in missing.install
+def test_what_wrappers_and_scripts_of_the_original_look_at_is_there(env):
+    assert env.spec is None
+    env.global_seed = 7
+    assert env.global_seed == (7, 7)
+    assert env.unwrapped.task.seed == 7
+    observation = env.reset()
+    assert env.observation_space.contains(observation)
+    action = {name: np.clip(v, env.action_space[name].low, env.action_space[name].high)
+              for name, v in env.task.oracle(env).act(observation).items()}  # fmt: skip
+    assert env.step(action=action, skip_oracle=False)[3]["success"]
+    with pytest.raises(ValueError, match="--vla-report"):
+        vima_bench.make("rotate", record_gui=True)
+
+
+def test_the_original_as_a_suite_has_our_cells_and_says_what_it_needs(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYTEST_VLA_ENVS", str(tmp_path))
+    suite = vima_upstream()
+    assert suite.cells() == vla.get_suite("vima").cells()
+    assert suite.missing().install == "pytest-vla install vima_upstream"
+    assert vla.PolicySpec(suites=("vima",)).mismatch(suite) is None
+    assert "acts in bomb" in vla.PolicySpec(suites=("bomb",)).mismatch(suite)
