@@ -1,4 +1,4 @@
-"""The commands that put runs beside others: compare, rank, published, history."""
+"""The commands that put runs beside others: compare, rank, published, history, comment, badge."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_vla.command import RUN_HELP, Command, whole
+from pytest_vla.command import RUN_HELP, Command, ask_for_trust, share, whole
 from pytest_vla.gate.commands import readable
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.report.errors import ReportError
@@ -54,6 +54,34 @@ def _published_arguments(parser: argparse.ArgumentParser) -> None:
 def _history_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, nargs="?", default=RUNS_FOLDER, metavar="DIR", help="(default: vla-runs)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it as a page: FILE.html or a folder")
+
+
+def _comment_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_file", metavar="RUN", help=RUN_HELP)
+    share(parser, "baseline", help="judge against this run, and list the episodes that flipped")
+    share(parser, "anchor", help="judge against this release as well")
+    parser.add_argument("--link", type=_link, metavar="URL", help="where the page of the run can be had")
+    parser.add_argument("--name", type=_name, default="", help="tells several comments on one pull request apart")
+    parser.add_argument("--flips", type=whole(), default=10, metavar="N", help="episodes to list (default: 10)")
+    ask_for_trust(parser)
+
+
+def _link(text: str) -> str:
+    if not text.startswith(("http://", "https://")) or set(text) & set(" ()<>\n"):
+        raise argparse.ArgumentTypeError(f"must be an address such as https://host/page, got {text!r}")
+    return text
+
+
+def _name(text: str) -> str:
+    if not all(letter.isalnum() or letter in "_." for letter in text.replace("-", "_")) or "--" in text:
+        raise argparse.ArgumentTypeError(f"must be letters, digits, '_', '.' and single '-', got {text!r}")
+    return text
+
+
+def _badge_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_file", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="FILE.svg")
+    parser.add_argument("--label", metavar="TEXT", help="the left half (default: the suites' names)")
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -146,6 +174,24 @@ def _history(options: argparse.Namespace) -> int:
     return 0
 
 
+def _comment(options: argparse.Namespace) -> int:
+    from pytest_vla.report.comment import comment
+
+    run = readable(options.run_file)
+    named = (options.baseline, options.anchor, options.link, options.name, options.flips)
+    print(comment(run, *named, trust=options.trust), end="")
+    return 0
+
+
+def _badge(options: argparse.Namespace) -> int:
+    from pytest_vla.report.badge import write_badge
+
+    if options.output.suffix != ".svg":
+        raise ReportError(f"a badge is an SVG file: name it FILE.svg, got '{options.output}'")
+    print(write_badge(readable(options.run_file), options.output, options.label))
+    return 0
+
+
 COMMANDS = (
     Command(
         "compare",
@@ -169,4 +215,12 @@ COMMANDS = (
         _history_arguments,
         _history,
     ),
+    Command(
+        "comment",
+        "judge it",
+        "print the verdict, levels and flips of a run as Markdown for a pull request",
+        _comment_arguments,
+        _comment,
+    ),
+    Command("badge", "judge it", "draw success and verdict of a run as an SVG badge", _badge_arguments, _badge),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -144,17 +144,22 @@ def markdown(run: Run) -> str:
     """The table of the run, for a README or a pull request."""
     table = run.once
     tally, completeness = table.tally(), run.completeness(gated=False)
-    lines = [f"**{_cell(run.policy.text)}** (`{run.policy.digest}`), {run.provenance.get('created')}", ""]
+    lines = [f"**{plain(run.policy.text)}** (`{run.policy.digest}`), {run.provenance.get('created')}", ""]
     if not completeness.finished:
         lines += [f"{str(completeness).capitalize()}.", ""]
-    lines += [f"| {' | '.join(TABLE_HEADER)} |", f"|{' --- |' * len(TABLE_HEADER)}"]
-    lines += [f"| {' | '.join(map(_cell, row))} |" for row in summary_rows(table)]
-    totals = [*partition_rows(table), *group_rows(table)]
-    lines += [f"| {' | '.join(f'**{_cell(text)}**' if text else '' for text in row)} |" for row in totals]
+    lines += markdown_table(summary_rows(table), [*partition_rows(table), *group_rows(table)])
     lines += ["", f"{tally.solved} of {tally.measured} episodes solved, {tally.errors} errors."]
-    lines += [f"\n{_cell(str(scored))}." for scored in scores(run)]
-    lines += [f"\n{_cell(line.removeprefix(MARK).strip().capitalize())}." for line in incomparable_lines(run)]
+    lines += [f"\n{plain(str(scored))}." for scored in scores(run)]
+    lines += [f"\n{plain(line.removeprefix(MARK).strip().capitalize())}." for line in incomparable_lines(run)]
     return "\n".join(lines) + "\n"
+
+
+def markdown_table(rows: Iterable[Sequence[str]], totals: Iterable[Sequence[str]] = ()) -> list[str]:
+    """The rows of the terminal's table as Markdown, totals in bold."""
+    lines = [f"| {' | '.join(TABLE_HEADER)} |", f"|{' --- |' * len(TABLE_HEADER)}"]
+    lines += [f"| {' | '.join(map(plain, row))} |" for row in rows]
+    lines += [f"| {' | '.join(f'**{plain(text)}**' if text else '' for text in row)} |" for row in totals]
+    return lines
 
 
 def model_index(run: Run, model: str | None = None) -> str:
@@ -200,7 +205,7 @@ def _write_rrd(run: Run, path: Path, episode: str | None, trust: bool) -> None:
     write_rrd(run, find_episode(run, episode), path, trust)
 
 
-def _cell(value: Any) -> str:
+def plain(value: Any) -> str:
     """Text that stays inside its cell and means nothing to Markdown."""
     text = str(value).replace("\n", " ")
     for character in "\\|<>`*":

@@ -25,7 +25,7 @@ def _record_arguments(parser: argparse.ArgumentParser) -> None:
     share(parser, "policy", default="oracle", help="who demonstrates (default: %(default)s)")
     for name in ("device", "batch", "deterministic", "horizon", "ensemble", "trust-policy", "timeout", "max-errors"):
         share(parser, name)
-    parser.add_argument("--resume", action="store_true", help="go on with a recording that was killed or interrupted")
+    share(parser, "resume", help="go on with a recording that was killed or interrupted")
     parser.add_argument("-n", dest="workers", default="0", metavar="N", help="worker processes, or auto")
 
 
@@ -43,7 +43,7 @@ def _record(options: argparse.Namespace) -> int:
 
     suite = only("suite", options.suite)
     arguments = [f"--vla-record={options.out}", f"--vla-run-dir={options.out / 'run'}", "-n", options.workers, "-q"]
-    arguments += ["--vla-resume"] if options.resume else []
+    arguments += typed_again("resume", options.resume)
     for name in RECORDED_AS_IN_PYTEST:
         arguments += typed_again(name, getattr(options, name.replace("-", "_")))
     try:  # a shipped suite runs by its own file, whatever tests lie around here

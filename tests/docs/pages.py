@@ -11,7 +11,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
-LANGUAGES = ("", "python", "toml", "text", "mermaid")  # without a name: what a person types
+LANGUAGES = ("", "python", "toml", "yaml", "text", "mermaid")  # without a name: what a person types
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"# (\w+\.(?:py|toml))\n")
 

@@ -23,6 +23,8 @@ def test_every_block_can_be_read(page):
             compile(textwrap.dedent(block.text), page.name, "exec")
         elif block.language == "toml":
             tomllib.loads(block.text)
+        elif block.language == "yaml":
+            pytest.importorskip("yaml").safe_load(block.text)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)

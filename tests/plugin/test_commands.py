@@ -31,6 +31,8 @@ BAD_INPUT = {
     "history": (["nowhere"], "there is no run with episodes below 'nowhere'"),
     "rank": (["nowhere", "elsewhere", "--confidence=1"], "--confidence: must be between 0 and 1, got '1'"),
     "published": (["--benchmark=vimabench"], "unknown benchmark 'vimabench'"),
+    "comment": (["nowhere", "--link=page.html"], "--link: must be an address such as https://host/page"),
+    "badge": (["nowhere", "-o", "badge.png"], "a badge is an SVG file: name it FILE.svg, got 'badge.png'"),
     "merge": (["nowhere"], "the following arguments are required: -o/--output"),
     "doctor": (["--vla-policy=bad:Slow"], "the following arguments are required: --vla-suite/--suite"),
     "serve": (["bad:Slow", "--port=70000"], "--port: must be a whole number from 0 to 65535, got '70000'"),
