@@ -40,6 +40,7 @@ def contact_sheet(suite: Suite, task: str, camera: str, index: int) -> Pillow.Im
     env = suite.make_env(task)
     try:
         neutral = observed(suite, env, task, index, "")
+        seen = np.asarray(neutral["images"][camera])  # pictures may be drawn when they are asked for
         shown = [AXES[name] for name in suite.axes() if AXES[name].group not in ("language", "robot")]
         frames = [
             (axis, [_frame(suite, env, task, index, axis, level, camera) for level in _ends(axis)]) for axis in shown
@@ -47,7 +48,6 @@ def contact_sheet(suite: Suite, task: str, camera: str, index: int) -> Pillow.Im
         words = [(axis, _words(suite, env, task, index, axis)) for axis in _of_language(suite)]
     finally:
         env.close()
-    seen = np.asarray(neutral["images"][camera])
     frames = [(axis, ends) for axis, ends in frames if not all(np.array_equal(end, seen) for end in ends)]
     first = _tile(seen)
     cell = (2 * first.width + GAP_PX, first.height + TEXT_PX + GAP_PX)
@@ -83,7 +83,7 @@ def _of_language(suite: Suite) -> list[Axis]:
 
 
 def _frame(suite: Suite, env: Any, task: str, index: int, axis: Axis, level: int, camera: str) -> Any:
-    return observed(suite, env, task, index, f"{axis.name}={level}")["images"][camera]
+    return np.asarray(observed(suite, env, task, index, f"{axis.name}={level}")["images"][camera])
 
 
 def _words(suite: Suite, env: Any, task: str, index: int, axis: Axis) -> str:

@@ -16,6 +16,7 @@ SUITES = {
     "bomb_bullet": ("pybullet", "place_stone"),
 }
 FELT_ONLY = ("object.mass", "object.friction", "robot.rate", "layout.disturbance")
+FELT_IN = {"vima": "rearrange"}  # of what is set down straight, friction changes nothing
 
 
 @pytest.fixture(scope="module", params=list(SUITES))
@@ -103,6 +104,9 @@ def test_the_two_directions_of_a_signed_axis_are_two_scenes(stage, axis):
     """Or what becomes of them: the oracle's hand meets another table."""
     suite, env, key = stage
     if axis in FELT_ONLY:
+        task = FELT_IN.get(suite.name, key.task)
+        if task != key.task:
+            env, key = suite.make_env(task), suite.episode(task, suite.select([task])[0][1], 0)
         policy = suite.oracle(env)
         ends = {rollout(policy, env, key, f"{axis}={level}").digest for level in (-8, 0, 8)}
     else:

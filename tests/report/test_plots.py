@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from pytest_vla.cli import main
-from pytest_vla.report import plots
+from pytest_vla.report.order import told_apart
 
 
 def test_figures_of_two_runs_are_written(in_camera_folder, tmp_path, capsys):
@@ -51,4 +51,4 @@ def test_labels_are_as_short_as_tells_them_apart(policies, folders, names):
         SimpleNamespace(policy=SimpleNamespace(text=text), path=Path(folder) / "run.jsonl")
         for text, folder in zip(policies, folders, strict=True)
     ]
-    assert plots._names(runs) == names
+    assert told_apart(runs) == names

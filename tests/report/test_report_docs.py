@@ -13,7 +13,8 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "report.md"
 
 def commands():
     """Every command of a block that is not marked as too long."""
-    text = re.sub(r"<!-- not run.*?-->\n```\n.*?```", "", DOCUMENT.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"```python\n.*?```", "", DOCUMENT.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"<!-- not run.*?-->\n```\n.*?```", "", text, flags=re.DOTALL)
     return [line for block in re.findall(r"```\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
 
 
