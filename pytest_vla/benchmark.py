@@ -39,9 +39,9 @@ def benchmark(
     import pytest
 
     name = suite if isinstance(suite, str) else register(suite).name
-    asked = Benchmark(name, _names(task), _names(partition), episodes)
+    asked = Benchmark(name, names(task), names(partition), episodes)
     return pytest.mark.vla(asked)
 
 
-def _names(value: str | Sequence[str]) -> tuple[str, ...]:
+def names(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)

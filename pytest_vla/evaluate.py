@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_vla.benchmark import names
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.inference.session import held_source, local_source
 from pytest_vla.options import InferenceOptions
@@ -28,8 +29,8 @@ def evaluate(
     suite: Suite | str,
     *,
     episodes: int = DEFAULT_EPISODES,
-    tasks: Iterable[str] = (),
-    partitions: Iterable[str] = (),
+    task: str | Sequence[str] = (),
+    partition: str | Sequence[str] = (),
     first_episode: int = 0,
     run_dir: str | Path | None = None,
     timeout: float = DEFAULT_TIMEOUT_S,
@@ -41,8 +42,7 @@ def evaluate(
         policy: a policy, or what `--vla-policy` takes.
         suite: a suite, or its name.
         episodes: of each task and partition.
-        tasks: only these; all by default.
-        partitions: only these; the suite's own choice by default.
+        task, partition: only these; all tasks and the suite's default partitions otherwise.
         first_episode: the index of the first one: fresh scenes for every evaluation, or the same ones to compare.
         run_dir: where the run file goes; by default a new folder in `vla-runs/`.
         timeout: seconds without a step after which an episode counts as hanging.
@@ -59,7 +59,8 @@ def evaluate(
         register(suite)
     _check(source, suite, episodes)
     indices = range(first_episode, first_episode + episodes)
-    keys = [suite.episode(task, part, index) for task, part in suite.select(tasks, partitions) for index in indices]
+    cells = suite.select(names(task), names(partition))
+    keys = [suite.episode(*cell, index) for cell in cells for index in indices]
     if not keys:
         raise SuiteError(f"nothing to evaluate: suite '{suite.name}' has no such task in these partitions")
     options = {"episodes": episodes, "first_episode": first_episode, "suite": [suite.name], "policy": source.text}

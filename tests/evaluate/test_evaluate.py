@@ -54,7 +54,7 @@ def test_a_policy_object_is_asked_and_every_episode_is_heard_of(suite):
 
 
 def test_scalars_are_rates_with_both_ends_of_their_intervals(suite):
-    run = vla.evaluate("oracle", suite, episodes=4, tasks=suite.tasks()[:1], run_dir="run")
+    run = vla.evaluate("oracle", suite, episodes=4, task=suite.tasks()[0], run_dir="run")
     found = vla.scalars(run)
     name = f"vla/{suite.name}"
     assert found[f"{name}/success"] == 1.0
@@ -74,7 +74,7 @@ def test_another_first_episode_is_another_scene(suite):
     ("arguments", "message"),
     [
         ({"policy": Choosy()}, "cannot act in suite"),
-        ({"tasks": ["nothing"]}, "nothing"),
+        ({"task": "nothing"}, "nothing"),
         ({"episodes": 0}, "1 or more"),
         ({"suite": "no_such_suite"}, "no_such_suite"),
     ],
