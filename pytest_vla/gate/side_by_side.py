@@ -150,12 +150,12 @@ def describe(runs: Sequence[Run], names: Sequence[str], most_flips: int = 10, so
     ]
     compared = _rows_of(runs, names, sort)
     tested = [difference for row in compared for difference in row.differences if difference is not None]
-    lines += ["", *_table(_header(len(runs)), [_texts(row) for row in compared])]
+    lines += ["", *aligned(_header(len(runs)), [_texts(row) for row in compared])]
     lines += ["", *_notes(tested), *_explained(tested)]
     levels = _gap_rows(runs)
     if levels:
         lines += ["", "generalisation gap: a level's success minus that of its suite's first level, in points"]
-        lines += _table(("suite", "level", *_letters()[: len(runs)]), levels)
+        lines += aligned(("suite", "level", *_letters()[: len(runs)]), levels)
     for letter, name, run in list(zip(_letters(), names, runs, strict=False))[1:]:
         lines += ["", *_flip_lines(flips(runs[0], run), letter, {names[0]: runs[0], name: run}, most_flips)]
     return "\n".join(line.rstrip() for line in lines)
@@ -303,7 +303,8 @@ def _policy(run: Run) -> str:
     return f"{run.policy}, {len(run.once)} episodes"
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of text in columns, under a header and a line."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
     text = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [header, *rows]]
     return [text[0], "─" * len(text[0]), *text[1:]]

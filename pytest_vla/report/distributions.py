@@ -17,9 +17,9 @@ from statistics import quantiles
 from typing import Any
 
 from pytest_vla.episode import Cell
+from pytest_vla.gate.side_by_side import aligned
 from pytest_vla.report.errors import ReportError
 from pytest_vla.report.published import published_lines
-from pytest_vla.report.ranking import aligned
 from pytest_vla.run import Run, Tally, sum_by
 from pytest_vla.suggest import unknown
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_vla.gate.side_by_side import aligned
 from pytest_vla.report.errors import ReportError
-from pytest_vla.report.ranking import aligned
 from pytest_vla.run import Run, RunFileError, Tally, read_run, sum_by
 from pytest_vla.run.places import listed_runs
 

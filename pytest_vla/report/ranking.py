@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_vla.gate.ranking import Ranking, Rankings, Standing
+from pytest_vla.gate.side_by_side import aligned
 
 ABOUT = (
     "ranks: from the first to the last place a policy may have, left out where that is any; whoever has 1 in it may be "
@@ -101,13 +102,6 @@ def write_ranking(found: Rankings, output: str | Path) -> Path:
         about=ABOUT.format(confidence=found.confidence),
         remarks=[*left_out_lines(found), *found.remarks],
     )
-
-
-def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of text in columns, under a header and a line."""
-    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
-    text = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [header, *rows]]
-    return [text[0], "─" * len(text[0]), *text[1:]]
 
 
 def _section(ranking: Ranking, order: Sequence[int]) -> tuple[str, ...]:
