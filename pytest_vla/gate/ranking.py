@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_vla.episode import Cell
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.run import Run, Tally, Why, pair
+from pytest_vla.run.table import ERROR
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,7 +118,7 @@ def shared(runs: Sequence[Run]) -> tuple[list[Cell], Outcomes, Counter[str]]:
 
     first = runs[0].table.once()
     pairs = [pair(run.table, first) for run in runs[1:]]
-    common = np.flatnonzero(first.outcome != 2)
+    common = np.flatnonzero(first.outcome != ERROR)
     for each in pairs:
         common = np.intersect1d(common, each.old_rows)
     left_out: Counter[str] = Counter()

@@ -9,8 +9,7 @@ from typing import Any
 
 from pytest_vla.gate.side_by_side import aligned
 from pytest_vla.report.errors import ReportError
-from pytest_vla.run import Run, RunFileError, Tally, read_run, sum_by
-from pytest_vla.run.places import listed_runs
+from pytest_vla.run import FILE_NAME, Run, RunFileError, Tally, read_run, sum_by
 
 ERROR = 0.05
 """The chance that a series without a change shows any."""
@@ -41,9 +40,8 @@ class Series:
 
 def read_history(folder: Path) -> list[Run]:
     """All runs below a folder that can be read and have episodes, the oldest first."""
-    files = sorted({*listed_runs(folder), *folder.rglob("run.jsonl")})
     runs = []
-    for file in files:
+    for file in sorted(folder.rglob(FILE_NAME)):
         try:
             run = read_run(file)
         except RunFileError:
