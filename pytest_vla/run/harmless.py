@@ -7,7 +7,8 @@ from typing import Any
 
 SEVERAL_LINES = ("message", "objection", "instruction", "deaths")
 """Fields whose texts may have more than one line; a name has one."""
-_SUSPECT = re.compile(rb"\\[ubfnrt]|\xc2[\x80-\x9f]|\x7f|::|##\[")
+# A command to a CI job begins a text: a node id, which every line has, holds "::" further on.
+_SUSPECT = re.compile(rb'\\[ubfnrt]|\xc2[\x80-\x9f]|\x7f|"[^!-~]*::|##\[')
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COMMAND = re.compile(r"(^|\n)(\s*):(?=:)|#(?=#\[)")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_vla.run.file import parse_line
-from pytest_vla.run.harmless import cell
+from pytest_vla.run.harmless import cell, harmless, is_suspect
 from pytest_vla.run.trace import decode_actions, encode_actions
 
 HOSTILE = ["\x1b]0;title\x07", "a\n::error::b", "##[command]x", "  ::warning::x", "\x9b31m", "\r"]
@@ -67,3 +67,19 @@ def test_long_digits_are_refused_as_a_number_and_read_in_a_text():
     assert parse_line(f'{{"raw": "{digits}"}}'.encode()) == {"raw": digits}
     with pytest.raises(ValueError, match="300 digits"):
         parse_line(f'{{"raw": {digits}}}'.encode())
+
+
+WORDS = st.text(
+    st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from(':#[ \t\n"\\\x85\u2028')), max_size=12
+)
+TREES = st.recursive(WORDS, lambda part: st.lists(part, max_size=3) | st.dictionaries(WORDS, part, max_size=3))
+
+
+@given(TREES, st.booleans())
+def test_a_line_that_would_be_changed_is_always_suspected(data, ascii_only):
+    line = json.dumps({"message": data, "name": data}, ensure_ascii=ascii_only)
+    assert is_suspect(line.encode()) or harmless(json.loads(line)) == json.loads(line)
+
+
+def test_an_ordinary_line_is_not_suspected():
+    assert not is_suspect(json.dumps({"nodeid": "test_vima.py::test_vima[rotate-train-00]", "index": 0}).encode())
