@@ -1,9 +1,10 @@
 """How fast the VIMA suite is: CPU-seconds per oracle episode, the raw limit of PyBullet, reset, and two workers.
 
-The raw limit replays what an episode asked of PyBullet (the same bodies, velocities, simulator steps and camera images)
-without our Python around it, when the policy looks at both cameras at every step. The oracle looks at none, so nothing
-is drawn for it. Where `VIMA_BENCH_ROOT` names a checkout of the original (and `pytest-vla install vima_upstream` was
-run), its own expert plays there in the same run; elsewhere the figure is one that was measured before.
+The raw limit replays what an episode asked of PyBullet (the same bodies, velocities, simulator steps, poses, contacts
+and camera images) without our Python around it, when the policy looks at both cameras at every step. The oracle
+looks at none, so nothing is drawn for it. Where `VIMA_BENCH_ROOT` names a checkout of the original (and
+`pytest-vla install vima_upstream` was run), its own expert plays there in the same run; elsewhere the figure is one
+that was measured before.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ RECORDED = (
     "stepSimulation", "resetBaseVelocity", "getCameraImage", "createMultiBody", "createCollisionShape",
     "changeDynamics", "resetSimulation", "setGravity", "setPhysicsEngineParameter", "createConstraint",
     "removeConstraint", "setCollisionFilterPair", "removeBody", "changeVisualShape", "resetBasePositionAndOrientation",
+    "getBasePositionAndOrientation", "getBaseVelocity", "getContactPoints", "getAABB",
 )  # fmt: skip
 
 

@@ -179,9 +179,9 @@ class Tabletop:
         backdrop = None if edits is None else self._backdrop(camera, light, edits)
         self.stage.show(props)
         picture = self.stage.picture(camera, light)
-        pixels, ids = picture.pixels, lookup.take(picture.props, mode="wrap")
+        pixels, ids = picture.pixels, picture.numbered(lookup)
         if backdrop is not None:
-            empty = picture.props < 0
+            empty = picture.empty
             pixels, ids = np.where(empty, backdrop[0], pixels), np.where(empty, backdrop[1], ids)
         return unpacked(pixels), ids
 

@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.sim.bullet.client import Client
 from pytest_vla.sim.pose import Pose, Vector
+
+Number = TypeVar("Number", bound=np.integer[Any])
 
 
 class Mesh(Protocol):
@@ -92,14 +94,31 @@ class Camera:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What a camera saw: a word of RGBA for each pixel, and the index of the prop in it (-1 where there is none)."""
+    """What a camera saw: a word of RGBA for each pixel, and the body in it (-1 where there is none)."""
 
     pixels: NDArray[np.uint32]
-    props: NDArray[np.int32]
+    seen: NDArray[np.int32]
+    bodies: Sequence[int]
+    """Of the props, in their order."""
 
     @property
     def rgb(self) -> NDArray[np.uint8]:
         return unpacked(self.pixels)
+
+    @property
+    def empty(self) -> NDArray[np.bool_]:
+        return self.seen < 0
+
+    @property
+    def props(self) -> NDArray[np.int32]:
+        """The index of the prop in each pixel, -1 where there is none."""
+        return self.numbered(np.array([*range(len(self.bodies)), -1], dtype=np.int32))
+
+    def numbered(self, numbers: NDArray[Number]) -> NDArray[Number]:
+        """In each pixel the number of its prop: `numbers` has one for each of them, and the last for none."""
+        table = np.full(max(self.bodies, default=-1) + 2, numbers[-1], dtype=numbers.dtype)
+        table[list(self.bodies)] = numbers[:-1]
+        return table.take(self.seen, mode="wrap")  # "nothing" is -1, which is the last entry
 
 
 def unpacked(pixels: NDArray[np.uint32]) -> NDArray[np.uint8]:
@@ -150,11 +169,8 @@ class BulletStage:
             renderer=p.ER_TINY_RENDERER, physicsClientId=c,
         )  # fmt: skip
         pixels = np.ascontiguousarray(rgba, dtype=np.uint8).view(np.uint32).reshape(height, width)
-        index = np.full(max((body for body, _ in self._shown), default=-1) + 2, -1, dtype=np.int32)
-        for number, (body, _) in enumerate(self._shown):
-            index[body] = number
         seen = np.asarray(ids, dtype=np.int32).reshape(height, width)
-        return Picture(pixels, index.take(seen, mode="wrap"))  # "nothing" is -1, which is the last entry
+        return Picture(pixels, seen, [body for body, _ in self._shown])
 
     def _clear(self) -> None:
         """Take bodies away in reverse, so that the next ones get ids from 0 and are drawn in the order they come."""

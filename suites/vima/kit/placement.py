@@ -69,13 +69,12 @@ def free_cells(look: Look, yaw: float, things: Iterable[Thing], size: Spot) -> N
             away = (_X[:, None] - thing.spot[0]) ** 2 + (_Y[None, :] - thing.spot[1]) ** 2 > clear_m**2
             far = away if far is None else far & away
     side = round(math.hypot(*size) / CELL_M)
-    table = _counts(occupied)
     outline = _outline(look.shape, yaw)
     low, high = (np.ceil(np.maximum(reach, 0.0) / CELL_M) for reach in (-outline.min(axis=0), outline.max(axis=0)))
     before, after = side // 2, side - side // 2 - 1
-    free = _clear(table, (before, before), (after, after))
+    free = _clear(occupied, (before, before), (after, after))
     if max(low) > before or max(high) > after:
-        free &= _clear(table, (int(low[0]), int(low[1])), (int(high[0]), int(high[1])))
+        free &= _clear(occupied, (int(low[0]), int(low[1])), (int(high[0]), int(high[1])))
     return free if far is None else free & far
 
 
@@ -108,15 +107,7 @@ def _outline(shape: str, yaw: float) -> NDArray[np.float64]:
     return np.asarray(footprint_polygon(shape) @ np.array([[cos, sin], [-sin, cos]]))
 
 
-def _counts(occupied: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """How many cells are occupied before each row and column: a summed-area table."""
-    table = np.zeros((ROWS + 1, COLUMNS + 1), dtype=np.int32)
-    np.cumsum(occupied, axis=0, dtype=np.int32, out=table[1:, 1:])
-    np.cumsum(table[1:, 1:], axis=1, out=table[1:, 1:])
-    return table
-
-
-def _clear(table: NDArray[np.int32], before: tuple[int, int], after: tuple[int, int]) -> NDArray[np.bool_]:
+def _clear(occupied: NDArray[np.bool_], before: tuple[int, int], after: tuple[int, int]) -> NDArray[np.bool_]:
     """Cells around which nothing is occupied, so many cells before and after it along both axes.
 
     The border is always occupied, so a box that sticks out of the grid is not clear.
@@ -124,6 +115,16 @@ def _clear(table: NDArray[np.int32], before: tuple[int, int], after: tuple[int, 
     rows, columns = before[0] + after[0] + 1, before[1] + after[1] + 1
     result = np.zeros((ROWS, COLUMNS), dtype=bool)
     if rows <= ROWS and columns <= COLUMNS:
-        count = table[rows:, columns:] - table[:-rows, columns:] - table[rows:, :-columns] + table[:-rows, :-columns]
-        result[before[0] : before[0] + count.shape[0], before[1] : before[1] + count.shape[1]] = count == 0
+        taken = _any_of(_any_of(occupied, rows).T, columns).T
+        result[before[0] : before[0] + len(taken), before[1] : before[1] + taken.shape[1]] = ~taken
     return result
+
+
+def _any_of(lines: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
+    """From each line on, what is true in any of so many lines: windows of twice the width from two of the last."""
+    known = 1
+    while known < width:
+        more = min(known, width - known)
+        lines = lines[:-more] | lines[more:]
+        known += more
+    return lines
