@@ -1,6 +1,7 @@
 """A run inside the spread of what papers report, computed from the rows of a public leaderboard."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +87,26 @@ def test_bad_input_is_one_line_and_nothing_is_written(own_data, imported, capsys
     assert message in error
     assert len(error.splitlines()) == 1
     assert not (own_data / "data").exists()
+
+
+def page_of(run):
+    assert main(["report", run, "-o", "page.html", "--video=none"]) == 0
+    return Path("page.html").read_text()
+
+
+def test_the_page_shows_the_interval_inside_each_spread(own_data, imported):
+    (own_data / "board.json").write_text(json.dumps({"last_updated": "2026-01-02", "results": rows(range(50, 61))}))
+    assert main(["published", "update", "board.json"]) == 0
+    page = page_of("run")
+    part = page[page.index('id="spread"') : page.index('id="episodes"')]
+    assert "this run <strong>59.4%</strong>" in part  # 57 of the 96 that are no errors
+    assert "--least:49.0%;--p10:50.0%;--median:54.0%;--p90:58.0%;--most:59.0%" in part
+    assert "above all" in part
+    assert "errors are left out of this run" in part
+
+
+def test_an_average_number_of_subtasks_is_not_put_beside_a_rate(own_data, imported):
+    board = {"last_updated": "2026-01-02", "results": rows([2.0, 2.5, 3.0, 3.5, 4.0])}
+    (own_data / "board.json").write_text(json.dumps(board))
+    assert main(["published", "update", "board.json"]) == 0
+    assert 'id="spread"' not in page_of("run")

@@ -14,6 +14,7 @@ from pytest_vla.report.html.episodes import episodes_view
 from pytest_vla.report.html.page import Page
 from pytest_vla.report.html.provenance import provenance_view
 from pytest_vla.report.html.published import published_view
+from pytest_vla.report.html.spread import spread_view
 from pytest_vla.report.html.success import success_view
 from pytest_vla.report.html.verdict import gate_view, overview, warnings_view
 
@@ -44,6 +45,7 @@ VIEWS = (
     View("answers", "Answers", "answers.html", answers_view),
     View("comparison", "Comparison", "comparison.html", comparison_view),
     View("published", "Published", "published.html", published_view),
+    View("spread", "Papers", "spread.html", spread_view),
     View("brittleness", "Brittleness", "brittleness.html", brittleness_view),
     View("episodes", "Episodes", "episodes.html", episodes_view),
     View("provenance", "Provenance", "provenance.html", provenance_view),
