@@ -43,7 +43,10 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("report",),
         ("answers", "episode", "gate", "inference", "options", "perturb", "replay", "rollout", "run", "suite"),
     ),
-    "evaluate": (("evaluate",), ("episode", "inference", "options", "policies", "rollout", "run", "suite")),
+    "evaluate": (
+        ("evaluate",),
+        ("episode", "inference", "options", "policies", "report", "rollout", "run", "suite"),
+    ),
     "execution": (
         ("execution",),
         ("episode", "inference", "messages", "options", "policies", "rollout", "run", "suite"),

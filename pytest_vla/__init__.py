@@ -3,7 +3,7 @@
 from pytest_vla._version import __version__
 from pytest_vla.benchmark import benchmark
 from pytest_vla.episode import EpisodeKey, Result
-from pytest_vla.evaluate import evaluate, scalars
+from pytest_vla.evaluate import evaluate, films, scalars
 from pytest_vla.hunt.lazy import perturbations
 from pytest_vla.hunt.mark import hunt
 from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
@@ -24,6 +24,7 @@ __all__ = [
     "__version__",
     "benchmark",
     "evaluate",
+    "films",
     "get_suite",
     "hunt",
     "perturbations",

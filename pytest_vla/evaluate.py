@@ -12,10 +12,11 @@ from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.inference.session import held_source, local_source
 from pytest_vla.options import InferenceOptions
 from pytest_vla.policies import Policy, PolicyError, PolicySource
-from pytest_vla.rollout import DEFAULT_TIMEOUT_S, rollout
+from pytest_vla.rollout import DEFAULT_TIMEOUT_S, Surroundings, rollout, surroundings
 from pytest_vla.run import KeySet, Plan, Record, Run, RunWriter, read_run, sum_by
 from pytest_vla.run.folder import RunFolder, chosen_folder
 from pytest_vla.run.provenance import provenance
+from pytest_vla.run.trace import Tape
 from pytest_vla.suite import Suite, SuiteError, register, typed_suite
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def evaluate(
     first_episode: int = 0,
     run_dir: str | Path | None = None,
     timeout: float = DEFAULT_TIMEOUT_S,
+    keep_actions: bool = False,
     on_result: Callable[[Result], object] = lambda result: None,
 ) -> Run:
     """Play episodes of a suite in this process and return the run, as `pytest --vla-policy` would have written it.
@@ -46,10 +48,11 @@ def evaluate(
         first_episode: the index of the first one: fresh scenes for every evaluation, or the same ones to compare.
         run_dir: where the run file goes; by default a new folder in `vla-runs/`.
         timeout: seconds without a step after which an episode counts as hanging.
+        keep_actions: write down what the policy did, so that `films` can show it without the policy.
         on_result: hears of every episode as it ends.
 
     Returns:
-        The run: `run.once.tally()`, `scalars(run)`, and whatever reads a run file.
+        The run: `run.once.tally()`, `scalars(run)`, `films(run)`, and whatever reads a run file.
     """
     asked = InferenceOptions(policy=policy) if isinstance(policy, str) else InferenceOptions()
     source = local_source(asked) if isinstance(policy, str) else held_source(policy, asked)
@@ -70,7 +73,7 @@ def evaluate(
         identity = {**source.identity, "spec": source.spec.to_dict()}
         writer = RunWriter.create(folder.file, provenance(identity, {suite.name: suite.version}, options))
         try:
-            _play(writer, source, suite, keys, timeout, on_result)
+            _play(writer, _Player(source, suite, timeout, keep_actions), keys, on_result)
         finally:
             writer.close()
         return read_run(folder.path)
@@ -97,6 +100,22 @@ def scalars(run: Run, prefix: str = "vla") -> dict[str, float]:
     return found
 
 
+def films(run: Run, which: str = "1", folder: str | Path | None = None, prefix: str = "vla") -> dict[str, Path]:
+    """MP4 files of episodes, by the name that a logger shows them under: `vla/SUITE/TASK-PARTITION-INDEX`.
+
+    Args:
+        run: a run that kept its actions (`keep_actions=True`, `--vla-keep-actions`).
+        which: `unsolved`, `all`, or of each task the first so many unsolved ones.
+        folder: where the files go; by default `films` beside the run file. Those that lie there are not made again.
+        prefix: of the names.
+    """
+    from pytest_vla.report.film import choose, make_films
+
+    place = run.path.parent / "films" if folder is None else Path(folder)
+    made = make_films(run, choose(run, which), place)
+    return {f"{prefix}/{episode}": place / film.video for episode, film in made.items() if film.video is not None}
+
+
 def _check(source: PolicySource, suite: Suite, episodes: int) -> None:
     if episodes < 1:
         raise SuiteError(f"episodes must be 1 or more, got {episodes}")
@@ -109,27 +128,48 @@ def _check(source: PolicySource, suite: Suite, episodes: int) -> None:
 
 
 def _play(
-    writer: RunWriter, source: PolicySource, suite: Suite, keys: list[EpisodeKey], timeout: float,
-    on_result: Callable[[Result], object],
-) -> None:  # fmt: skip
+    writer: RunWriter, player: _Player, keys: Sequence[EpisodeKey], on_result: Callable[[Result], object]
+) -> None:
     planned = KeySet.of(keys)
     writer.write(Plan(planned, planned, frozenset()).to_record())
-    env: gymnasium.Env[Any, Any] | None = None
-    group = None
-    try:
+    with closing(player):
         for key in keys:
-            if env is None or suite.env_group(key.task) != group:
-                if env is not None:
-                    env.close()
-                env, group = suite.make_env(key.task), suite.env_group(key.task)
-            result = rollout(source.bind(suite, env), env, key, timeout=timeout)
+            result = player.play(key)
             record = Record(result, f"evaluate[{key.id}]", "passed" if result else "failed")
             writer.write_text(record.to_text())
             on_result(result)
-            if result.outcome == "error" and result.reason != "policy_error":
-                env.close()
-                env = None
-    finally:
-        if env is not None:
-            env.close()
     writer.write({"type": "end", "episodes": len(keys)})
+
+
+class _Player:
+    """Plays episodes one after the other; an environment serves until one of another group is needed, or it broke."""
+
+    def __init__(self, source: PolicySource, suite: Suite, timeout: float, keep_actions: bool) -> None:
+        self.source, self.suite, self.timeout = source, suite, timeout
+        self._tape = Tape() if keep_actions else None
+        self._env: gymnasium.Env[Any, Any] | None = None
+        self._group = ""
+
+    def play(self, key: EpisodeKey) -> Result:
+        if self._env is None or self.suite.env_group(key.task) != self._group:
+            self.close()
+            self._env, self._group = self.suite.make_env(key.task), self.suite.env_group(key.task)
+        result = self._rolled(self._env, key)
+        if result.outcome == "error" and result.reason != "policy_error":
+            self.close()
+        return result
+
+    def _rolled(self, env: gymnasium.Env[Any, Any], key: EpisodeKey) -> Result:
+        tape = self._tape
+        if tape is None:
+            return rollout(self.source.bind(self.suite, env), env, key, timeout=self.timeout)
+        token = surroundings.set(Surroundings(on_step=lambda step: tape.add(step.action, step.progress)))
+        try:
+            return tape.added_to(rollout(self.source.bind(self.suite, env), env, key, timeout=self.timeout))
+        finally:
+            surroundings.reset(token)
+
+    def close(self) -> None:
+        if self._env is not None:
+            self._env.close()
+            self._env = None

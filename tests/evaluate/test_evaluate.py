@@ -83,3 +83,27 @@ def test_bad_input_is_told_before_anything_is_written(reach, suite, arguments, m
     with pytest.raises((vla.SuiteError, vla.PolicyError), match=message):
         vla.evaluate(**{"policy": "noop", "suite": suite, "run_dir": "run", **arguments})
     assert not (reach.path / "run").exists()
+
+
+def test_films_are_drawn_from_the_actions_without_asking_the_policy_again(tmp_path):
+    class Once(vla.Policy):
+        asked = 0
+
+        def act(self, observations, states):
+            Once.asked += len(observations)
+            up = np.array([0, 0, 0, 1], np.float32)
+            there = np.array([0.5, 0.0], np.float32)
+            move = {"pose0_position": there, "pose0_rotation": up, "pose1_position": there, "pose1_rotation": up}
+            return [move for _ in observations]
+
+    options = {"task": "rotate", "partition": "placement_generalization", "episodes": 2, "keep_actions": True}
+    run = vla.evaluate(Once(), "vima", run_dir=tmp_path / "run", **options)
+    asked = Once.asked
+    ((name, path),) = vla.films(run).items()
+    assert Once.asked == asked
+    assert name == "vla/vima/rotate-placement_generalization-00"
+    assert path.parent == tmp_path / "run" / "films"
+    assert path.read_bytes()[4:8] == b"ftyp"
+    assert set(vla.films(run, "unsolved", prefix="x")) == {
+        f"x/vima/rotate-placement_generalization-0{i}" for i in (0, 1)
+    }
