@@ -93,10 +93,10 @@ def local_workers(config: pytest.Config) -> int:
 
 
 def told(service: Service, worker: str = "gw0") -> dict[str, Any]:
-    """What a worker has to be told: built-in types only. Workers take replicas in turn."""
-    number = int("".join(filter(str.isdigit, worker)) or 0)
+    """What a worker has to be told: built-in types only. Workers begin with replicas in turn, and know all of them."""
+    number = int("".join(filter(str.isdigit, worker)) or 0) % len(service.addresses)
     return {
-        "address": service.addresses[number % len(service.addresses)],
+        "addresses": [*service.addresses[number:], *service.addresses[:number]],
         "digest": service.digest,
         "verified": service.verified,
         "spec": service.spec.to_dict(),
@@ -109,7 +109,7 @@ def remote_source(served: Mapping[str, Any], options: InferenceOptions, timeout:
 
     assert options.policy is not None
     spec = PolicySpec.from_dict(served["spec"])
-    client = InferenceClient(served["address"], spec, timeout)
+    client = InferenceClient(served["addresses"], spec, timeout)
     source = SharedSource(
         text=options.policy, digest=served["digest"], verified=served["verified"], spec=spec, policy=client
     )
