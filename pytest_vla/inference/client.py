@@ -32,7 +32,6 @@ from pytest_vla.inference.channel import (
 from pytest_vla.inference.tree import Layout, TreeError, copied, flatten
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
 
-
 SOON_S = 0.05  # a server that has not said hello by then computes, or is away
 
 

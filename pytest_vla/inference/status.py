@@ -102,10 +102,10 @@ class StatusPage:
         return cls(Arena.create(_SUMS.size + _HISTOGRAM.size + _TIMES.size))
 
     def read(self) -> Statistics:
-        sums = _SUMS.unpack_from(self.arena.buffer)
+        busy, requests, batches, failures, queue, compute, apart, unseeded = _SUMS.unpack_from(self.arena.buffer)
         histogram = list(_HISTOGRAM.unpack_from(self.arena.buffer, _SUMS.size))
         times = list(_TIMES.unpack_from(self.arena.buffer, _SUMS.size + _HISTOGRAM.size))
-        return Statistics(*sums, histogram, times)
+        return Statistics(busy, requests, batches, failures, queue, compute, apart, unseeded, histogram, times)
 
     def write(self, s: Statistics, size: int) -> None:
         """All sums, and of the histogram what a batch of this size changed."""
