@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -167,14 +167,19 @@ def load_shared(text: str) -> SharedSource:
 
 def kind_of(text: str) -> Kind:
     """The kind of policy that a text names; nothing is loaded yet."""
-    for kinds in (lambda: installed_kinds(own=True), lambda: KINDS, installed_kinds):
-        for kind in kinds():
-            if kind.matches(text):
-                return kind
+    for kind in _asked_in_turn():
+        if kind.matches(text):
+            return kind
     taken = f"--vla-policy takes {choices(*installed_kinds(own=True), *installed_kinds())}"
     if any(sign in text for sign in "./"):
         raise PolicyError(f"no policy can be made of {text!r}; {taken}")
     raise PolicyError(f"{unknown('policy', text, list(BUILTIN))}; {taken}")
+
+
+def _asked_in_turn() -> Iterator[Kind]:
+    yield from installed_kinds(own=True)
+    yield from KINDS
+    yield from installed_kinds()
 
 
 @cache
