@@ -121,6 +121,14 @@ KINDS = (
         place="elsewhere",
     ),
     Kind(
+        "groot://HOST:PORT",
+        "a running GR00T server, over its own protocol",
+        _starts("groot://"),
+        loading.load_groot,
+        install="pytest-vla[groot]",
+        place="elsewhere",
+    ),
+    Kind(
         "http://HOST/v1?model=NAME",
         "an OpenAI-compatible chat endpoint: words, pictures of questions, function calls (`https://` too)",
         _starts("http://", "https://"),
