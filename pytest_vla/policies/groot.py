@@ -217,7 +217,5 @@ def connect_policy(text: str) -> tuple[GrootPolicy, str]:
         policy = GrootPolicy(address.url, address.names, address.timeout)
     except EpisodeError as error:
         raise PolicyError(f"no GR00T server answers: {error}") from None
-    return (
-        policy,
-        f"groot:{address.url}:{text_digest(repr(policy.modalities), repr(sorted(address.names.items())))[:32]}",
-    )
+    told = text_digest(repr(policy.modalities), repr(sorted(address.names.items())))
+    return policy, f"groot:{address.url}:{told[:32]}"

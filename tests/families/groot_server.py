@@ -1,4 +1,4 @@
-"""GR00T's own server process (`gr00t/policy/server_client.py` of the checkout in sys.argv[1]) with a policy of ours in it.
+"""GR00T's own server process (`gr00t/policy/server_client.py` of the checkout in sys.argv[1]) with a policy of ours.
 
 Its package imports a whole training stack; only the modules that its server needs are loaded.
 """
@@ -37,8 +37,8 @@ class Sums:
 
     def get_action(self, observation, options=None):
         video, state = observation["video"]["front"], observation["state"]["arm"]
-        assert video.dtype == np.uint8 and video.ndim == 5 and video.shape[1] == 1, video.shape
-        assert state.dtype == np.float32 and state.ndim == 3, state.shape
+        assert (video.dtype, video.ndim, video.shape[1]) == (np.uint8, 5, 1), video.shape
+        assert (state.dtype, state.ndim) == (np.float32, 3), state.shape
         rows = len(video)
         words = np.array([len(row[0]) for row in observation["language"]["task"]], np.float32)
         move = np.stack([video.reshape(rows, -1).mean(1), state.sum((1, 2))], 1).astype(np.float32)

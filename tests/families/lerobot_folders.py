@@ -178,8 +178,9 @@ KINDS = {
     "smolvla": smolvla,
     "pi0": lambda home: pi("pi0"),
     "pi05": lambda home: pi("pi05"),
-    # a folder as a lab has it: cameras that only count, LIBERO's state and action
-    "lab": lambda home: smolvla(home, ("image", "image2"), 8, 7),
+    # folders as a lab has them: cameras that only count, the state and the actions of a suite
+    "lab_bomb": lambda home: smolvla(home, ("image", "image2"), 4, 4),
+    "lab_libero": lambda home: smolvla(home, ("image", "image2"), 8, 7),
 }
 
 

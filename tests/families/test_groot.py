@@ -1,4 +1,4 @@
-"""GR00T servers: their own server process where `GROOT_ROOT` is a checkout of NVIDIA/Isaac-GR00T, and hostile replies."""
+"""GR00T servers: their own server process where `GROOT_ROOT` is a checkout of Isaac-GR00T, and hostile replies."""
 
 import os
 import socket

@@ -47,9 +47,10 @@ def test_a_folder_gives_the_bits_of_lerobots_own_loop(kind: str, tmp_path: Path)
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SmolVLA folder as somebody has it: two cameras by number, LIBERO's state and action."""
+    """SmolVLA folders as somebody has them: two cameras by number, and the state and actions of a suite."""
     home = tmp_path_factory.mktemp("lab")
-    lerobots_python(HERE / "lerobot_folders.py", "lab", home / "my_smolvla")
+    for suite in ("bomb", "libero"):
+        lerobots_python(HERE / "lerobot_folders.py", f"lab_{suite}", home / suite / "my_smolvla")
     return home
 
 
@@ -57,7 +58,7 @@ def test_a_smolvla_folder_is_loaded_beside_lerobots_packages_and_repeats_itself(
     import numpy as np
 
     assert "lerobot" not in sys.modules
-    source = load_policy(str(lab / "my_smolvla"))
+    source = load_policy(str(lab / "libero" / "my_smolvla"))
     assert source.verified
     images = {name: np.full((64, 64, 3), 90, np.uint8) for name in source.spec.cameras}
     seen = {"images": images, "state": {"robot": np.ones(8, np.float32)}, "instruction": "put the stone"}
@@ -70,11 +71,23 @@ def test_a_smolvla_folder_is_loaded_beside_lerobots_packages_and_repeats_itself(
     source.policy.close()
 
 
+def test_a_folder_of_another_suites_numbers_is_refused_before_the_first_episode(lab: Path) -> None:
+    done = ran(lab / "libero", "--vla-policy=my_smolvla", "--vla-suite=bomb", "--vla-episodes=1")
+    assert done.returncode == 4
+    assert "the policy's state has 8 numbers; that of 'bomb' has 4" in done.stderr
+
+
 def commands() -> list[str]:
     """Those of the page, of somebody who has a SmolVLA folder."""
     page = (DOCS / "policies.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"### A LeRobot folder, start to end\n.*?```\n(.*?)```", page, re.DOTALL)
     return [line.partition("  #")[0].strip() for line in block.splitlines() if line.strip()]
+
+
+def ran(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", *words]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
 
 
 def test_a_labs_path_is_three_commands() -> None:
@@ -87,19 +100,15 @@ def test_a_lab_runs_its_smolvla_folder(lab: Path, suite: str) -> None:
     if suite == "libero" and not (has_environment("libero") and "LIBERO_ASSETS" in os.environ):
         pytest.skip("LIBERO is not installed, or LIBERO_ASSETS names no folder")
     (command,) = [line for line in commands() if f"--vla-suite={suite}" in line]
-    words = [word for word in command.split()[1:] if not word.startswith("--vla-episodes")]
+    words = [word for word in command.split()[1:] if not word.startswith("--vla-data")]
+    few = {
+        "bomb": ["--vla-task=place_stone", "--vla-partition=unperturbed"],
+        "libero": ["--vla-partition=libero_spatial"],
+    }
     if suite == "libero":
-        words = [
-            *words,
-            f"--vla-data=libero={os.environ['LIBERO_ASSETS']}",
-            "--vla-task=pick_up_the_cream_cheese_and_place_it_in_the_basket",
-        ]
-    command_line = [sys.executable, "-m", "pytest", *words, "--vla-episodes=1", f"--vla-run-dir=run-{suite}"]
-    done = subprocess.run(
-        command_line, cwd=lab, capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"}
-    )
-    assert done.returncode in (0, 1), done.stdout + done.stderr
-    records = [json.loads(line) for line in (lab / f"run-{suite}" / "run.jsonl").read_text().splitlines()]
+        words.append(f"--vla-data=libero={os.environ['LIBERO_ASSETS']}")
+    done = ran(lab / suite, *words, *few[suite], "--vla-episodes=1", "--vla-run-dir=run", "-x")
+    records = [json.loads(line) for line in (lab / suite / "run" / "run.jsonl").read_text().splitlines()]
     outcomes = [record["outcome"] for record in records if record["type"] == "episode"]
-    assert outcomes
+    assert outcomes, done.stdout + done.stderr
     assert "error" not in outcomes, done.stdout

@@ -48,6 +48,12 @@ def checkpoint(folder):
     )
 
 
+def padded(rows):
+    """As their loop has it: zeros up to the most objects of any step."""
+    most = max(len(row) for row in rows)
+    return torch.stack([torch.cat([row, row.new_zeros(most - len(row), *row.shape[1:])]) for row in rows])
+
+
 def play(folder, checkout):
     sys.path.insert(0, str(checkout / "scripts"))
     import example
@@ -79,11 +85,11 @@ def play(folder, checkout):
                 seen.append(tokens.squeeze(0)[0])
                 masks.append(mask.squeeze(0)[0])
                 out = policy.forward(
-                    obs_token=any_stack([any_stack(seen, dim=0)], dim=0).transpose(0, 1),
+                    obs_token=any_stack([padded(seen)], dim=0).transpose(0, 1),
                     action_token=any_stack([any_stack(done, dim=0)], dim=0).transpose(0, 1) if done else None,
                     prompt_token=prompt,
                     prompt_token_mask=prompt_mask,
-                    obs_mask=any_stack([any_stack(masks, dim=0)], dim=0).transpose(0, 1),
+                    obs_mask=any_stack([padded(masks)], dim=0).transpose(0, 1),
                 )
                 bins = {k: v.mode() for k, v in policy.forward_action_decoder(out[-1].unsqueeze(0)).items()}
                 done.append(policy.forward_action_token(bins).squeeze(0)[0])
