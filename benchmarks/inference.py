@@ -43,7 +43,7 @@ def measure(python: str | None, rounds: int) -> dict[str, float]:
     All sides are started first and then take turns, a slice of a second each: other load on the machine meets them
     all.
     """
-    figures: dict[str, list[float]] = {name: [] for name in (*TARGET, "server_cpu_vs_best")}
+    figures: dict[str, list[float]] = {name: [] for name in (*TARGET, "server_cpu_vs_best", "server_cpu_vs_offline")}
     with ExitStack() as stack:
         alone = lone_clients(stack, python)
         for shape in SHAPES:
@@ -60,6 +60,7 @@ def measure(python: str | None, rounds: int) -> dict[str, float]:
             shown = ", ".join(f"{n} {median(v):.0f} ({median(per_cpu[n]):.0f})" for n, v in rates.items())
             print(f"{shape}, {CLIENTS} clients, actions/s (and per CPU second of the server): {shown}")
             figures["throughput_vs_offline"].append(ratio(rates["ours"], rates["offline"]))
+            figures["server_cpu_vs_offline"].append(ratio(per_cpu["ours"], per_cpu["offline"]))
             if python is not None:
                 best = min(ratio(rates["ours"], rates["batch 1"]), ratio(rates["ours"], rates["batch 8"]))
                 figures["throughput_vs_best"].append(best)

@@ -94,5 +94,5 @@ class _Read(argparse.Action):
         value = read_value(self.option, typed, option_string or self.option.flag)
         before = getattr(namespace, self.dest)
         if self.option.kind in SEVERAL and before is not self.default:
-            value = tuple(dict.fromkeys((*before, *value)))
+            value = (*before, *value) if self.option.kind == "devices" else tuple(dict.fromkeys((*before, *value)))
         setattr(namespace, self.dest, value)

@@ -18,7 +18,7 @@ from pytest_vla.suggest import unknown
 from pytest_vla.suite import canonical
 
 TABLE = "tool.pytest_vla"
-SEVERAL: tuple[Kind, ...] = ("names", "suites", "folders")  # may be typed more than once
+SEVERAL: tuple[Kind, ...] = ("names", "suites", "folders", "devices")  # may be typed more than once
 GATE = "gate"  # a flag on the command line, a table of its own in pyproject.toml
 CONVENTIONS = "conventions"  # a table of pyproject.toml only
 
@@ -137,6 +137,15 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def _devices(value: Any) -> tuple[str, ...]:
+    """The same one named twice holds the model twice."""
+    parts = [value] if isinstance(value, str) else list(value)
+    names = tuple(name.strip() for part in parts for name in _text(part).split(","))
+    if not all(names):
+        raise ValueError
+    return names
+
+
 def _suites(value: Any) -> tuple[str, ...]:
     return tuple(map(canonical, _names(value)))
 
@@ -200,6 +209,7 @@ class Reader:
 KINDS: dict[Kind, Reader] = {
     "text": Reader(_text, "a text"),
     "names": Reader(_names, "names separated by commas"),
+    "devices": Reader(_devices, "names separated by commas"),
     "count": Reader(_count, "a whole number, 0 or more"),
     "seconds": Reader(_seconds, "a number of seconds, 0 or more"),
     "flag": Reader(_flag, "true or false"),

@@ -15,7 +15,18 @@ from pytest_vla.policies.conventions import preset_names
 from pytest_vla.policies.kinds import choices
 
 Kind = Literal[
-    "text", "names", "count", "seconds", "flag", "batch", "ensemble", "video", "folders", "gigabytes", "suites"
+    "text",
+    "names",
+    "devices",
+    "count",
+    "seconds",
+    "flag",
+    "batch",
+    "ensemble",
+    "video",
+    "folders",
+    "gigabytes",
+    "suites",
 ]
 
 # Options that had another name, refused with the new one. Run files that have the old one are read all the same.
@@ -106,7 +117,7 @@ class InferenceOptions:
     )
     device: tuple[str, ...] = field(
         default=(),
-        metadata=option("names", "NAMES", "Devices to load the policy on; with -n one server each (default: cpu)"),
+        metadata=option("devices", "NAMES", "Devices to load the policy on; with -n one server each (default: cpu)"),
     )
     batch: str | None = field(
         default=None,

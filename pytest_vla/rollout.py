@@ -88,6 +88,15 @@ def rollout(
                 around.on_step(step)
             around.on_result(played.result)
             return played.result
+    result = _attempted(suite, policy, env, episode, limit)
+    if result.reason == "server_lost":  # the policy's server went away, and with it what it knew of the episode
+        result = _attempted(suite, policy, env, episode, limit)
+    around.on_result(result)
+    return result
+
+
+def _attempted(suite: Suite, policy: Policy, env: gymnasium.Env[Any, Any], episode: EpisodeKey, limit: float) -> Result:
+    """The episode played once."""
     attempt = Attempt(suite, policy, env, episode)
     start = perf_counter()
     try:
@@ -97,9 +106,7 @@ def rollout(
         outcome, reason, message = "error", "timeout", f"{error} ({attempt.phase})"
     except EpisodeError as error:
         outcome, reason, message = "error", error.reason, str(error)
-    result = writable(attempt.result(outcome, reason, message, perf_counter() - start))
-    around.on_result(result)
-    return result
+    return writable(attempt.result(outcome, reason, message, perf_counter() - start))
 
 
 class Attempt:

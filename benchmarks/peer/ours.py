@@ -32,7 +32,7 @@ def client(address: str) -> None:
     from pytest_vla.episode import EpisodeKey
     from pytest_vla.inference.client import InferenceClient
 
-    asked = InferenceClient(address, vla.PolicySpec(), 60)
+    asked = InferenceClient([address], vla.PolicySpec(), 60)
     state = asked.reset(EpisodeKey("s", "t", "p", 0))
     run_client(lambda one, *_: len(asked.act([one], [state])))
 

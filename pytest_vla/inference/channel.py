@@ -26,7 +26,7 @@ from pytest_vla.inference.tree import Array, Form, Layout, Skeleton, size_of, wr
 MAX_MESSAGE = 1 << 31  # bytes in an arena: two hundred 4K images, far from any observation
 FIRST_ARENA = 1 << 16  # bytes
 
-HELLO, REQUEST, REPLY, FAILURE = range(1, 5)
+HELLO, REQUEST, REPLY, FAILURE, PATIENCE = range(1, 6)  # patience: what takes so long does not count
 DESCRIPTOR, RETAINED = 1, 2  # flags; the descriptor is of a bell in a HELLO, of a new arena elsewhere
 _INT = struct.Struct("i")
 _ONE_DESCRIPTOR = socket.CMSG_SPACE(_INT.size)

@@ -11,11 +11,13 @@ from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import Any
 
+from pytest_vla.deadline import sign_of_life
 from pytest_vla.drawing import drawing
 from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.inference.channel import (
     FAILURE,
     HELLO,
+    PATIENCE,
     REPLY,
     REQUEST,
     RETAINED,
@@ -30,6 +32,8 @@ from pytest_vla.inference.channel import (
 from pytest_vla.inference.tree import Layout, TreeError, copied, flatten
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
 
+SOON_S = 0.05  # a server that has not said hello by then computes, or is away
+
 
 @dataclass
 class RemoteEpisode:
@@ -43,19 +47,20 @@ class RemoteEpisode:
 
 
 class InferenceClient(Policy):
-    """Asks the server at `address`; every episode that runs at the same time has a connection of its own.
+    """Asks one of the servers at `addresses`; every episode that runs at the same time has a connection of its own.
 
-    `limit` is the number of seconds an answer may take (0: any).
+    The first is asked first; another when that one is busy with somebody else, or gone. `limit` is the number of
+    seconds an answer may take (0: any).
     """
 
-    def __init__(self, address: str, spec: PolicySpec, limit: float = 0.0) -> None:
+    def __init__(self, addresses: Sequence[str], spec: PolicySpec, limit: float = 0.0) -> None:
         self.spec = spec
-        self._address = address
+        self._addresses = tuple(addresses)
         self._limit = limit
         self._idle: list[Lane] = []
 
     def reset(self, episode: EpisodeKey) -> RemoteEpisode:
-        lane = self._idle.pop() if self._idle else Lane(self._address, self._limit)
+        lane = self._idle.pop() if self._idle else Lane(self._addresses, self._limit)
         state = RemoteEpisode(episode, lane)
         weakref.finalize(state, self._idle.append, lane).atexit = False
         return state
@@ -78,8 +83,8 @@ class Lane:
     """One connection and its two arenas. Whatever interrupts a request also ends the connection: a late reply can
     never be taken for the answer to a later observation."""
 
-    def __init__(self, address: str, limit: float) -> None:
-        self._address = address
+    def __init__(self, addresses: Sequence[str], limit: float) -> None:
+        self._addresses = addresses
         self._limit = limit
         self._sock: socket.socket | None = None
         self._bell: Bell | None = None
@@ -137,19 +142,7 @@ class Lane:
         if self._sock is not None and not _is_closed(self._sock):
             return
         self.drop()
-        sock = socket.socket(socket.AF_UNIX)
-        try:
-            sock.connect(_native(self._address))
-            message, bell = receive(sock)  # the wait for the server has the time of the episode, not of a step
-        except (OSError, ChannelClosed):
-            sock.close()
-            raise EpisodeError("server_lost", "the inference server is gone and will not be started again") from None
-        except BaseException:
-            sock.close()
-            raise
-        if message.kind != HELLO:
-            sock.close()
-            raise EpisodeError("server_lost", "the inference server did not say hello")
+        sock, bell = _welcomed(self._addresses)
         if bell is None:
             sock.settimeout(self._limit or None)
         else:
@@ -184,14 +177,18 @@ class Lane:
         self._outbox.put(message, news or None, arrays, None if news else skeleton)
 
     def _receive(self, sock: socket.socket) -> tuple[Message, int | None]:
-        while self._bell is not None:
-            self._bell.wait(self._limit)
-            posted = self._inbox.posted(self._number)
-            if posted is not None:
-                return posted, None
+        while True:
+            if self._bell is not None:
+                self._bell.wait(self._limit)
+                posted = self._inbox.posted(self._number)
+                if posted is not None:
+                    return posted, None
             with suppress(BlockingIOError):
-                return receive(sock)
-        return receive(sock)
+                message, fd = receive(sock)
+                while message.kind == PATIENCE:
+                    sign_of_life()
+                    message, fd = receive(sock)
+                return message, fd
 
     def _read(self, state: RemoteEpisode, message: Message, fd: int | None) -> Any:
         if fd is not None:
@@ -214,6 +211,38 @@ class Lane:
         state.timings["compute"] += message.compute
         state.timings["transport"] += max(seconds - message.queue - message.compute, 0.0)
         return action
+
+
+def _welcomed(addresses: Sequence[str]) -> tuple[socket.socket, int | None]:
+    """A connection to the first server that says hello, and its bell.
+
+    A server that starts again, or computes, does not: it keeps its place in line, and after a moment the next one is
+    asked too. The wait has the time of the episode, not of a step.
+    """
+    waiting: list[socket.socket] = []
+    left = list(addresses)
+    try:
+        while left or waiting:
+            if left:
+                sock = socket.socket(socket.AF_UNIX)
+                try:
+                    sock.connect(_native(left.pop(0)))
+                except OSError:
+                    sock.close()
+                else:
+                    waiting.append(sock)
+            readable = select.select(waiting, [], [], SOON_S if left else None)[0] if waiting else []
+            for sock in readable:
+                waiting.remove(sock)
+                with suppress(OSError, ChannelError):
+                    message, bell = receive(sock)
+                    if message.kind == HELLO:
+                        return sock, bell
+                sock.close()
+    finally:
+        for sock in waiting:
+            sock.close()
+    raise EpisodeError("server_lost", "the inference server is gone and will not be started again")
 
 
 def _is_closed(sock: socket.socket) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_vla.command import Command, only, share, whole
 from pytest_vla.inference.session import DEFAULT_BATCH
+from pytest_vla.options import InferenceOptions
 from pytest_vla.policies.trust import trust
 
 
@@ -19,6 +20,8 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
     share(parser, "batch", help=f"largest batch (default: {DEFAULT_BATCH})")
     share(parser, "horizon", help="actions to execute of each chunk (default: all)")
     share(parser, "ensemble")
+    share(parser, "deterministic", help="same bits whoever else asks: batches of one fixed size")
+    share(parser, "preset")
     parser.add_argument("--protocol", choices=("auto", "vla-eval", "openpi"), default="auto", help="who may connect")
     parser.add_argument(
         "--observation-mb",
@@ -44,7 +47,7 @@ def _tune_arguments(parser: argparse.ArgumentParser) -> None:
 def _policy_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", nargs="?", metavar="POLICY", help="what --vla-policy takes")
     share(parser, "policy", help="the same, by the name it has elsewhere")
-    share(parser, "device", metavar="NAME", help="where the model goes (default: cpu)")
+    share(parser, "device", metavar="NAMES", help="where the model goes, once for each (default: cpu)")
     share(parser, "trust-policy")
 
 
@@ -57,25 +60,32 @@ def _policy(options: argparse.Namespace) -> str:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    policy, device = _policy(options), only("device", options.device, "cpu")
+    policy = _policy(options)
     if options.batch == "auto":
         raise pytest.UsageError("--vla-batch must be a whole number here; pytest-vla tune measures which")
     from pytest_vla.inference.serve import ServeOptions, run_server
     from pytest_vla.policies.websocket import TOKEN_VARIABLE
 
+    asked = InferenceOptions(
+        policy=policy,
+        device=tuple(options.device or ()),
+        batch=options.batch,
+        deterministic=bool(options.deterministic),
+        horizon=int(options.horizon or 0),
+        ensemble=options.ensemble,
+        preset=options.preset,
+    )
     served = ServeOptions(
         host=options.host,
         port=options.port,
         token=os.environ.get(TOKEN_VARIABLE, ""),
         protocol=options.protocol,
         batch=int(options.batch or DEFAULT_BATCH),
-        horizon=options.horizon or None,
-        ensemble=options.ensemble or ServeOptions.ensemble,
         names=dict(map(_renaming, options.map)),
         max_unpacked=options.observation_mb << 20,
         max_clients=options.max_clients,
     )
-    return run_server(policy, served, device)
+    return run_server(asked, served)
 
 
 def _renaming(text: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from pytest_vla.inference.local import declared
 from pytest_vla.inference.tree import flatten, plain
 from pytest_vla.inference.tuning import draw, measure_supply, operating_point, sizes_up_to
 from pytest_vla.policies.base import PolicyError, PolicySpec
-from pytest_vla.policies.chunking import execution
+from pytest_vla.policies.chunking import covered, execution
 from pytest_vla.policies.kinds import kind_of, load_shared
 from pytest_vla.suite import Suite, typed_suite
 
@@ -72,7 +72,7 @@ class Asked:
 def steps_an_answer(spec: PolicySpec) -> int:
     """How many steps one answer covers: as many of a chunk as are executed."""
     horizon, _ = execution(spec, None, None)
-    return min(horizon or spec.chunk, spec.chunk)
+    return covered(spec, horizon)
 
 
 def first_episode(suite: Suite) -> EpisodeKey:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 import traceback
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -16,6 +16,7 @@ from pytest_vla.policies.base import Policy, PolicyError
 
 MAX_ERROR_TEXT = 20_000  # characters
 TRIALS = 16  # a model that does depend on the row showed it in half of all single trials
+CHEAP_S = 1e-3  # a copy of a row's state that takes no longer is made before every call of several rows
 
 
 @dataclass(slots=True)
@@ -59,12 +60,21 @@ class Engine:
     whatever its neighbours are. Few models do so by nature (a matrix product may add in another order in its last
     rows), so each kind of observation is first tried with random ones. A policy that fails, or draws from a global
     random generator, is called row by row instead, with that generator seeded by episode and step.
+
+    A call of several rows that raises is tried again row by row, from copies of the states. Where copies are dear they
+    are only made once there was a call that raised; the episodes of that call begin again.
     """
 
     policy: Policy
     fixed: int = 0
+    alive: Callable[[], None] = lambda: None  # called between trials, which are no part of anybody's time
     largest: int = 0  # rows that fitted into memory, 0 until a batch did not
     row_by_row: int = 0  # jobs that were a call of their own though a batch is fixed
+    draws: bool = False  # whether it draws from a global random generator
+    unseeded: int = 0  # jobs whose draws depended on who else was in their call
+    copies: bool = True  # whether states are copied before a call of several rows
+    _raised: bool = False
+    _watches: int = 8  # calls that are still to be watched for draws
     _templates: dict[Hashable, Any] = field(default_factory=dict)
     _by_row: set[Hashable] = field(default_factory=set)
 
@@ -94,7 +104,7 @@ class Engine:
 
     def _begin(self, episode: Episode) -> Failure | None:
         try:
-            with _inference():
+            with _inference(), _seeded(episode):
                 episode.state = self.policy.reset(episode.key)
         except Exception as error:
             return failure_of(error)
@@ -108,15 +118,16 @@ class Engine:
         fitting = self.largest or len(jobs)
         if len(jobs) > fitting:
             return self._free(jobs[:fitting]) + self._free(jobs[fitting:])
-        saved = _saved([job.episode.state for job in jobs]) if len(jobs) > 1 else None
+        saved = self._saved(jobs)
         try:
-            return self._act(jobs)
+            with self._watched(jobs):
+                return self._act(jobs)
         except Exception as error:
             failure = failure_of(error)
             if len(jobs) == 1:
                 return [failure]
             if saved is None:
-                return [failure] * len(jobs)
+                return self._begun_again(failure, jobs)
             parts = len(jobs)
             if _is_out_of_memory(error):
                 self.largest, parts = max(len(jobs) // 2, 1), 2
@@ -154,17 +165,63 @@ class Engine:
 
     def _padded(self, jobs: list[Job], size: int) -> list[Any]:
         pads = [Job(self._spare(jobs[0]), self._templates[jobs[0].kind]) for _ in range(size - len(jobs))]
-        saved = _saved([job.episode.state for job in jobs]) if len(jobs) > 1 else None
+        saved = self._saved(jobs)
         with _seeded(jobs[0].episode) if size == 1 else nullcontext():
             try:
                 return self._act([*jobs, *pads])[: len(jobs)]
             except Exception as error:
                 failure = failure_of(error)
-                if len(jobs) == 1 or saved is None:
-                    return [failure] * len(jobs)
+                if len(jobs) == 1:
+                    return [failure]
+                if saved is None:
+                    return self._begun_again(failure, jobs)
         for job, state in zip(jobs, saved, strict=True):
             job.episode.state = state
         return [answer for job in jobs for answer in self._padded([job], size)]
+
+    # --- going back --------------------------------------------------------------------------------------------------
+
+    def _saved(self, jobs: Sequence[Job]) -> list[Any] | None:
+        """States to go back to should a call of several rows raise half way; None where there are none to be had."""
+        if len(jobs) == 1:
+            return None
+        states = [job.episode.state for job in jobs]
+        if all(state is None for state in states):
+            return states
+        if not self.copies:
+            return None
+        start = perf_counter()
+        try:
+            saved = [copy.deepcopy(state, _shared(self.policy)) for state in states]
+        except Exception:
+            self.copies = False
+            return None
+        self.copies = self._raised or perf_counter() - start <= CHEAP_S * len(jobs)
+        return saved
+
+    def _begun_again(self, failure: Failure, jobs: Sequence[Job]) -> list[Any]:
+        """Who is to blame cannot be known any more: every episode of the call begins again, and from now on it can."""
+        if self._raised:  # states that cannot be copied at all
+            return [failure] * len(jobs)
+        self._raised = self.copies = True
+        text = f"a call of {len(jobs)} rows raised, and their states were not copied: {failure.message}"
+        return [Failure("server_lost", text[:MAX_ERROR_TEXT])] * len(jobs)
+
+    @contextmanager
+    def _watched(self, jobs: Sequence[Job]) -> Iterator[None]:
+        """Seed global generators for a policy that draws from them, where that is possible; else count it.
+
+        Whether it does is seen in its first calls: seeding takes longer than many a small model.
+        """
+        if not (self.draws or self._watches):
+            yield
+            return
+        self._watches = max(self._watches - 1, 0)
+        with _seeded(jobs[0].episode) if len(jobs) == 1 else nullcontext():
+            before = None if self.draws else _generators()
+            yield
+            self.draws = self.draws or _generators() != before
+        self.unseeded += len(jobs) if self.draws and len(jobs) > 1 else 0
 
     def _ignores_company(self, job: Job) -> bool:
         """Whether an observation gives the same bits in any row and next to any others, as far as trials can tell.
@@ -179,6 +236,7 @@ class Engine:
                 observation = _scrambled(template, rng)
                 company = [_scrambled(template, rng, words=1 + int(rng.integers(4))) for _ in range(self.fixed)]
                 row = trial % self.fixed
+                self.alive()
                 company[row] = observation
                 alone, together = self._trial(job, [observation] * self.fixed), self._trial(job, company)
                 if _bits(alone[0]) != _bits(together[row]):
@@ -221,12 +279,22 @@ def failure_of(error: Exception) -> Failure:
     return Failure("policy_error", text[-MAX_ERROR_TEXT:])
 
 
-def _saved(states: list[Any]) -> list[Any] | None:
-    """Copies to go back to should the batch raise half way, or None where a state cannot be copied."""
-    try:
-        return [None if state is None else copy.deepcopy(state) for state in states]
-    except Exception:
-        return None
+def _shared(policy: Any) -> dict[int, Any]:
+    """What a copy of a state refers to as the state does: the policy and its model."""
+    parts = [policy, *getattr(policy, "__dict__", {}).values()]
+    return {id(part): part for part in parts if part is policy or hasattr(part, "state_dict") or callable(part)}
+
+
+def _generators() -> tuple[Any, ...]:
+    """The states of global generators, to be compared; torch's where it is in use."""
+    import random
+
+    import numpy as np
+
+    torch = sys.modules.get("torch")
+    drawn = np.random.get_state(legacy=False)["state"]
+    own = torch.get_rng_state().numpy().tobytes() if torch is not None and hasattr(torch, "get_rng_state") else b""
+    return random.getstate()[1][-1], drawn["key"].tobytes(), drawn["pos"], own
 
 
 def _scrambled(tree: Any, rng: Any, words: int = 1) -> Any:
@@ -282,7 +350,7 @@ def _seeded(episode: Episode) -> Iterator[None]:
     random.seed(seed)
     np.random.seed(seed)
     torch = sys.modules.get("torch")
-    if torch is not None:
+    if torch is not None and hasattr(torch, "manual_seed"):
         torch.manual_seed(seed)
     try:
         yield

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
+from pytest_vla.deadline import sign_of_life
 from pytest_vla.drawing import drawing
 from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.inference.engine import Engine, Episode, Failure, Job
@@ -19,7 +20,7 @@ class LocalPolicy(Policy):
 
     def __init__(self, policy: Policy, fixed: int = 0) -> None:
         self.spec = getattr(policy, "spec", PolicySpec())
-        self._engine = Engine(policy, fixed)
+        self._engine = Engine(policy, fixed, alive=sign_of_life)
         self.statistics = Statistics()
 
     def reset(self, episode: EpisodeKey) -> Episode:

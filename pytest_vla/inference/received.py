@@ -26,6 +26,8 @@ def from_openpi(received: dict[str, Any], names: Mapping[str, str]) -> dict[str,
     """Arrays of three axes are images."""
     if names:
         return renamed(received, names)
+    if isinstance(received.get("images"), dict) and isinstance(received.get("state"), dict):
+        return received  # a client of ours, to whom our names were told
     observation: dict[str, Any] = {"images": {}, "state": {}, "instruction": str(received.get("prompt", ""))}
     for key, value in received.items():
         if key != "prompt":

@@ -10,34 +10,26 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
-from pytest_vla._version import __version__
-from pytest_vla.episode import EpisodeKey
-from pytest_vla.inference.batching import Batcher
-from pytest_vla.inference.engine import Engine, Episode, Failure, Job
-from pytest_vla.inference.intake import DELAY_S, LONGEST_DELAY_S, MOST_HELD, Door, Intake, is_foreign, peer
-from pytest_vla.inference.received import from_openpi, from_vla_eval
-from pytest_vla.inference.tree import TreeError, flatten, plain, signature
+from pytest_vla.inference.desk import Desk
+from pytest_vla.inference.engine import Engine
+from pytest_vla.inference.intake import MOST_HELD, Door, Intake, is_foreign, peer
+from pytest_vla.inference.talk import Talk
+from pytest_vla.options import InferenceOptions
 from pytest_vla.policies.actions import flatten_action
-from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
-from pytest_vla.policies.chunking import Chunked, ChunkState, execution, steps_of
+from pytest_vla.policies.base import PolicyError, PolicySpec
+from pytest_vla.policies.source import SharedSource
 from pytest_vla.policies.wire import (
     MAX_MESSAGE,
-    PROTOCOL_VERSION,
     Limits,
     TooLarge,
     WireError,
-    pack_message,
-    pack_tree,
-    unpack_message,
-    unpack_tree,
 )
 from pytest_vla.suite import SuiteError, get_suite
 
@@ -65,8 +57,6 @@ class ServeOptions:
     token: str = ""
     protocol: str = "auto"
     batch: int = 32
-    horizon: int | None = None
-    ensemble: str | None = None
     max_message: int = MAX_MESSAGE
     max_clients: int = 256
     max_held: int = MOST_HELD
@@ -75,53 +65,34 @@ class ServeOptions:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-class Desk:
-    """Takes requests of all connections and gives them to the engine in batches, in a thread of its own."""
-
-    def __init__(self, policy: Policy, limit: int) -> None:
-        self.live: set[object] = set()
-        self._engine = Engine(policy)
-        self._batcher: Batcher[tuple[Job, asyncio.Future[Any]]] = Batcher(limit)
-        self._news = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, "policy")
-
-    async def ask(self, client: object, job: Job) -> Any:
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._batcher.add(client, (job, future), monotonic())
-        self._news.set()
-        return await future
-
-    async def run(self) -> None:
-        while True:
-            self._news.clear()
-            wait = self._batcher.wait(len(self.live), monotonic())
-            if wait == 0:
-                await self._serve(self._batcher.take())
-                continue
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), wait)
-
-    async def _serve(self, batch: list[tuple[Job, asyncio.Future[Any]]]) -> None:
-        start = monotonic()
-        jobs = [job for job, future in batch if not future.cancelled()]
-        answers = await asyncio.get_running_loop().run_in_executor(self._thread, self._engine.answer, jobs)
-        self._batcher.took(len(jobs), monotonic() - start)
-        waiting = (future for _, future in batch if not future.cancelled())
-        for future, answer in zip(waiting, answers, strict=False):
-            if not future.done():
-                future.set_result(answer)
-
-
 class PolicyServer:
-    """One policy, any number of connections of either protocol."""
+    """One policy, on one or more devices, and any number of connections of either protocol.
 
-    def __init__(self, policy: Policy, name: str, options: ServeOptions, digest: str = "") -> None:
-        self.policy, self.name, self.options, self.digest = policy, name, options, digest
+    The sources are what `--vla-policy` makes of the same text and options, one a device: chunks, corrections and the
+    declared part of an observation are theirs.
+    """
+
+    def __init__(self, sources: Sequence[SharedSource], options: ServeOptions, fixed: int = 0) -> None:
+        self.source, self.options = sources[0], options
+        self.policy, self.spec = sources[0].policy, sources[0].spec
+        self.name, self.digest = sources[0].text, sources[0].digest
+        self.horizon, self.ensemble = sources[0].horizon, sources[0].ensemble or "newest"
+        self._engines = [Engine(source.policy, fixed) for source in sources]
         self._numbers = itertools.count()
         self._talks: dict[Talk, None] = {}
-        self._flatten = _flattening(policy.spec)
+        self._flatten = _flattening(self.spec)
         self._intake = Intake(options.max_held)
         self._quick, self._patient = ThreadPoolExecutor(2, "reader"), ThreadPoolExecutor(1, "patient-reader")
+        self._said: set[str] = set()
+
+    def quietest(self) -> Desk:
+        """The device that the fewest connections have: a new one goes there."""
+        return min(self._desks, key=lambda desk: sum(talk.desk is desk for talk in self._talks))
+
+    def say_once(self, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            print(f"vla: {line}", file=sys.stderr, flush=True)
 
     def flat(self, action: Any) -> Any:
         """An action as either protocol has it, one array; parts of a dict one after the other, as its suite says."""
@@ -129,8 +100,9 @@ class PolicyServer:
 
     async def run(self, on_ready: Callable[[Server], None] = lambda server: None) -> None:
         """Serve until cancelled."""
-        self.desk = Desk(self.policy, self.options.batch)
-        desk, sweep = asyncio.create_task(self.desk.run()), asyncio.create_task(self._intake.sweeping())
+        self._desks = [Desk(engine, self.options.batch) for engine in self._engines]
+        desks = [asyncio.create_task(desk.run()) for desk in self._desks]
+        sweep = asyncio.create_task(self._intake.sweeping())
         try:
             async with listen(
                 self._connected,
@@ -144,10 +116,10 @@ class PolicyServer:
                 ping_interval=None,  # a client that simulates for a minute is not gone
             ) as server:
                 on_ready(server)
-                await desk
+                await asyncio.gather(*desks)
         finally:
-            desk.cancel()
-            sweep.cancel()
+            for task in (*desks, sweep):
+                task.cancel()
 
     async def read(self, connection: ServerConnection, unpack: Unpack, data: bytes | str) -> Any:
         """A message, taken apart beside the loop; a large one waits for other large ones, and no small one for it."""
@@ -221,123 +193,7 @@ class PolicyServer:
             await connection.close(1001, "idle")
         finally:
             self._talks.pop(talk, None)
-            self.desk.live.discard(talk)
-
-
-class Talk:
-    """One connection."""
-
-    def __init__(self, server: PolicyServer, connection: ServerConnection, number: int) -> None:
-        self.server, self.connection, self.number = server, connection, number
-        options = server.options
-        self._chunked = Chunked(server.policy, *execution(server.policy.spec, options.horizon, options.ensemble))
-        self._episode = Episode(EpisodeKey("remote", "connection", "", number))
-        self._chunks = ChunkState(None)
-        self.asked = self.heard = False
-        self._failures = 0
-
-    async def run(self) -> None:
-        first = None
-        if self.server.options.protocol != "openpi":
-            limit = GREETING_LIMIT_S if self.server.options.protocol == "auto" else self.server.options.idle_limit
-            try:
-                first = await asyncio.wait_for(self.connection.recv(), limit)
-            except TimeoutError:
-                if self.server.options.protocol != "auto":
-                    raise
-        if first is None:
-            await self._openpi()
-        else:
-            await self._vla_eval(first)
-
-    async def _failed(self) -> None:
-        """What an observation that cannot be used costs who sent it: time."""
-        self._failures += 1
-        self.server.strike(self.connection)
-        await asyncio.sleep(min(DELAY_S * self._failures, LONGEST_DELAY_S))
-
-    async def _next(self) -> bytes | str:
-        return await asyncio.wait_for(self.connection.recv(), self.server.options.idle_limit)
-
-    # --- vla-eval ----------------------------------------------------------------------------------------------------
-
-    async def _vla_eval(self, data: bytes | str) -> None:
-        while True:
-            self.asked = True
-            kind, payload, number = await self.server.read(self.connection, unpack_message, data)
-            self.heard = True
-            if kind == "hello":
-                await self.connection.send(pack_message("hello", self._introduction(), number))
-            elif kind == "episode_start":
-                self._episode = Episode(_episode_key(payload.get("task"), self.number))
-                self._chunks = ChunkState(None)
-                self.server.desk.live.add(self)
-            elif kind == "episode_end":
-                self.server.desk.live.discard(self)
-            elif kind == "observation":
-                await self._observation(payload, number)
-            self.asked = False
-            data = await self._next()
-
-    async def _observation(self, payload: dict[str, Any], number: int) -> None:
-        try:
-            action = await self._one_action(from_vla_eval(payload, self.server.options.names))
-        except (PolicyError, WireError, TreeError) as error:
-            await self._failed()
-            reply = pack_message("error", {"error": f"observation_failed: {error}"}, number)
-        else:
-            reply = pack_message("action", {"actions": self.server.flat(action)}, number)
-        await self.connection.send(reply)
-
-    async def _one_action(self, observation: Mapping[str, Any]) -> Any:
-        """One action a step, of a chunk while there is one."""
-        if self.server.policy.spec.chunk <= 1:
-            return await self._ask(observation)
-        if self._chunked.is_due(self._chunks):
-            self._chunked.add(self._chunks, await self._ask(observation))
-        return self._chunked.next(self._chunks)
-
-    def _introduction(self) -> dict[str, Any]:
-        return {
-            "harness_version": f"pytest-vla {__version__}",
-            "protocol_version": PROTOCOL_VERSION,
-            "model_server": self.server.name,
-            "model_digest": self.server.digest,
-            "capabilities": {},
-        }
-
-    # --- openpi ------------------------------------------------------------------------------------------------------
-
-    async def _openpi(self) -> None:
-        metadata = {"policy": self.server.name, "digest": self.server.digest, "pytest_vla": __version__}
-        await self.connection.send(pack_tree(metadata))
-        while True:
-            received = await self.server.read(self.connection, unpack_tree, await self._next())
-            self.heard = True
-            start = monotonic()
-            try:
-                if not isinstance(received, dict):
-                    raise WireError(f"an observation must be a map, got {type(received).__name__}")
-                action = await self._ask(from_openpi(received, self.server.options.names))
-            except (PolicyError, WireError, TreeError) as error:
-                await self._failed()
-                await self.connection.send(str(error))
-                await self.connection.close(1011, "the policy failed")
-                return
-            chunk = steps_of(action) if self.server.policy.spec.chunk > 1 else [action]
-            actions = np.stack([self.server.flat(step) for step in chunk])
-            timing = {"infer_ms": 1e3 * (monotonic() - start)}
-            await self.connection.send(pack_tree({"actions": actions, "server_timing": timing}))
-
-    # --- both --------------------------------------------------------------------------------------------------------
-
-    async def _ask(self, observation: Mapping[str, Any]) -> Any:
-        self.server.desk.live.add(self)
-        job = Job(self._episode, observation, signature(flatten(observation)[0]))
-        answer = await self.server.desk.ask(self, job)
-        if isinstance(answer, Failure):
-            raise PolicyError(answer.message)
-        return plain(answer)
+            talk.desk.live.discard(talk)
 
 
 def _flattening(spec: PolicySpec) -> Callable[[Any], Any]:
@@ -348,30 +204,20 @@ def _flattening(spec: PolicySpec) -> Callable[[Any], Any]:
     return flatten_action
 
 
-def _episode_key(task: Any, number: int) -> EpisodeKey:
-    """The key of an episode that began elsewhere. Our own client sends all of it, others a name and an index."""
-    task = task if isinstance(task, dict) else {}
-    key = EpisodeKey("remote", str(task.get("name", "task")), "", number)
-    known = {item.name: type(getattr(key, item.name)) for item in fields(EpisodeKey)}
-    given = {"index": task.get("episode_idx", number), **{name: task[name] for name in known if name in task}}
-    return replace(key, **{name: value for name, value in given.items() if type(value) is known[name]})
-
-
-def run_server(policy_text: str, options: ServeOptions, device: str = "cpu") -> int:
+def run_server(asked: InferenceOptions, options: ServeOptions) -> int:
     """The `serve` command: load, listen, say where, until Ctrl-C."""
-    from pytest_vla.policies.kinds import load_shared
+    from pytest_vla.inference.session import fixed_batch, served_sources
 
     if options.host not in ("127.0.0.1", "localhost", "::1") and not options.token:
         raise PolicyError(f"{options.host} is open to the network: set PYTEST_VLA_TOKEN, or serve on 127.0.0.1")
-    source = load_shared(policy_text)
-    source.move_to(device)
+    sources = served_sources(asked)
 
     def ready(server: Server) -> None:
         host, port = _first_address(server.sockets)
-        print(f"serving {policy_text} on ws://{host}:{port} (vla-eval and openpi protocols)", flush=True)
+        print(f"serving {asked.policy} on ws://{host}:{port} (vla-eval and openpi protocols)", flush=True)
 
     try:
-        asyncio.run(PolicyServer(source.policy, policy_text, options, source.digest).run(ready))
+        asyncio.run(PolicyServer(sources, options, fixed_batch(asked)).run(ready))
     except OSError as error:
         raise PolicyError(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}") from None
     except KeyboardInterrupt:

@@ -16,6 +16,7 @@ import socket
 import struct
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from pytest_vla.inference.batching import Batcher
 from pytest_vla.inference.channel import (
     FAILURE,
     HELLO,
+    PATIENCE,
     REPLY,
     REQUEST,
     RETAINED,
@@ -82,6 +84,12 @@ class Client:
             self.outbox.post(self.sock, message)
             os.eventfd_write(self.bell, 1)
 
+    def hint(self) -> None:
+        """Say that the answer takes longer, for a reason."""
+        send(self.sock, Message(PATIENCE))
+        if self.bell is not None:
+            os.eventfd_write(self.bell, 1)
+
     def close(self) -> None:
         self.sock.close()
         if self.bell is not None:
@@ -114,6 +122,7 @@ class Server:
 
     def __init__(self, engine: Engine, listener: socket.socket, limit: int, page: StatusPage | None = None) -> None:
         self.engine = engine
+        engine.alive = self._be_patient
         self.batcher: Batcher[Request] = Batcher(limit, patience=0.5 if engine.fixed else 0.1)
         self.page = page or StatusPage.create()
         self.statistics = self.page.read()
@@ -174,7 +183,7 @@ class Server:
         client.close()
 
     def _answer(self, requests: list[Request]) -> None:
-        start, row_by_row = monotonic(), self.engine.row_by_row
+        start, row_by_row, unseeded = monotonic(), self.engine.row_by_row, self.engine.unseeded
         self.page.busy(start)
         answers = self.engine.answer([request.job for request in requests if request.job is not None])
         compute = monotonic() - start
@@ -193,8 +202,16 @@ class Server:
         if self.tuner is not None:
             self._tune(self.tuner, requests)
         self.statistics.busy_since = 0.0
-        self.statistics.batch(len(requests), int(failures), queue, compute, self.engine.row_by_row - row_by_row)
+        apart, unseeded = self.engine.row_by_row - row_by_row, self.engine.unseeded - unseeded
+        self.statistics.batch(len(requests), int(failures), queue, compute, apart, unseeded)
         self.page.write(self.statistics, len(requests))
+
+    def _be_patient(self) -> None:
+        """Between trials of the model: neither who watches it nor who waits for it is to count their time."""
+        self.page.busy(monotonic())
+        for client in self._live:
+            with suppress(ChannelError, OSError):
+                client.hint()
 
     def _tune(self, tuner: Tuner, requests: list[Request]) -> None:
         """In the first seconds of a run with `--vla-batch=auto`."""

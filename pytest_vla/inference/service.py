@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from select import select
@@ -20,6 +20,7 @@ from time import monotonic
 from typing import IO, Any
 
 from pytest_vla.inference.status import Statistics, StatusPage
+from pytest_vla.inference.threads import thread_variables
 from pytest_vla.logs import Log
 from pytest_vla.policies.base import PolicyError, PolicySpec
 from pytest_vla.policies.trust import trusted
@@ -29,6 +30,7 @@ BACKOFF_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 MAX_IDLE_DEATHS = len(BACKOFF_S)  # in a row, without a single answer in between
 WATCH_PERIOD_S = 0.05
 GRACE_S = 2.0
+CUDA_VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,8 @@ class Service:
         """Start all replicas and wait until each has its model; a policy that cannot be loaded is one PolicyError."""
         service = cls(options)
         try:
-            for replica in service._replicas:
+            for replica in service._replicas:  # one after the other: only one copy is ever in this machine's memory
                 replica.spawn()
-            for replica in service._replicas:
                 service.introduction = replica.wait_ready(options.start_limit)
         except BaseException:
             service.close()
@@ -159,11 +160,12 @@ class Replica:
 
     def spawn(self) -> None:
         ready, writer = os.pipe()
+        visible, device = only_visible(self.device, os.environ)
         options = {
             "policy": self.options.policy,
             "path": sys.path,
             "trust": trusted(),
-            "device": self.device,
+            "device": device,
             "batch": self.options.batch,
             "fixed": self.options.fixed,
             "limit": self.options.limit,
@@ -179,7 +181,7 @@ class Replica:
                 stdin=subprocess.PIPE,
                 stdout=self._output,
                 stderr=self._output,
-                env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ},  # idle threads of the model leave cores to simulators
+                env={**os.environ, **thread_variables(len(self.options.devices), os.environ), **visible},
                 pass_fds=[self._listener.fileno(), self.page.arena.fd, writer],
             )
         finally:
@@ -276,6 +278,21 @@ class Replica:
             self._scratch.cleanup()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def only_visible(device: str, given: Mapping[str, str]) -> tuple[dict[str, str], str]:
+    """The variables and the name by which a server sees one CUDA device and no other.
+
+    So no library in it can take memory on a device of another replica. What a person made visible is counted as torch
+    counts it: `cuda:1` is the second of those.
+    """
+    kind, _, number = device.partition(":")
+    if kind != "cuda" or not number.isdigit():
+        return {}, device
+    listed = [name.strip() for name in given.get(CUDA_VISIBLE, "").split(",") if name.strip()]
+    if listed and int(number) >= len(listed):
+        raise PolicyError(f"--vla-device={device}: {CUDA_VISIBLE}={given[CUDA_VISIBLE]} has {len(listed)} devices")
+    return {CUDA_VISIBLE: listed[int(number)] if listed else number}, "cuda:0"
 
 
 def _listen() -> tuple[str, socket.socket, Path | None]:

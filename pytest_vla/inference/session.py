@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_vla.inference.threads import bound_threads
 from pytest_vla.options import InferenceOptions, Settings
 from pytest_vla.policies.base import Policy, PolicySpec
+from pytest_vla.policies.chunking import execution
 from pytest_vla.policies.conventions import check_corrections, preset
 from pytest_vla.policies.digests import text_digest
-from pytest_vla.policies.kinds import kind_of, load_policy
+from pytest_vla.policies.kinds import kind_of, load_policy, load_shared
 from pytest_vla.policies.source import PolicySource, SharedSource
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ DEFAULT_FIXED_BATCH = 8  # rows every call of a deterministic run has, whether o
 def local_source(options: InferenceOptions) -> PolicySource:
     """The policy loaded into this process."""
     assert options.policy is not None
+    bound_threads()
     source = load_policy(options.policy)
     if not isinstance(source, SharedSource):
         return source
@@ -37,6 +40,20 @@ def local_source(options: InferenceOptions) -> PolicySource:
     if options.device:
         source.move_to(options.device[0])
     return _asked_as_told(source, LocalPolicy(source.policy, fixed_batch(options)), options)
+
+
+def served_sources(options: InferenceOptions) -> list[SharedSource]:
+    """The policy for other harnesses, on every device that is named: what a run would ask, without its chunking."""
+    assert options.policy is not None
+    bound_threads(len(options.device) or 1)
+    sources = []
+    for device in options.device or ("cpu",):
+        source = _as_meant(load_shared(options.policy), options)
+        source.move_to(device)
+        horizon, ensemble = execution(source.spec, options.horizon, options.ensemble)
+        chunked = source.spec.chunk > 1
+        sources.append(replace(source, horizon=horizon if chunked else None, ensemble=ensemble if chunked else None))
+    return sources
 
 
 def held_source(policy: Policy, options: InferenceOptions) -> PolicySource:
@@ -93,10 +110,10 @@ def local_workers(config: pytest.Config) -> int:
 
 
 def told(service: Service, worker: str = "gw0") -> dict[str, Any]:
-    """What a worker has to be told: built-in types only. Workers take replicas in turn."""
-    number = int("".join(filter(str.isdigit, worker)) or 0)
+    """What a worker has to be told: built-in types only. Workers begin with replicas in turn, and know all of them."""
+    number = int("".join(filter(str.isdigit, worker)) or 0) % len(service.addresses)
     return {
-        "address": service.addresses[number % len(service.addresses)],
+        "addresses": [*service.addresses[number:], *service.addresses[:number]],
         "digest": service.digest,
         "verified": service.verified,
         "spec": service.spec.to_dict(),
@@ -109,7 +126,7 @@ def remote_source(served: Mapping[str, Any], options: InferenceOptions, timeout:
 
     assert options.policy is not None
     spec = PolicySpec.from_dict(served["spec"])
-    client = InferenceClient(served["address"], spec, timeout)
+    client = InferenceClient(served["addresses"], spec, timeout)
     source = SharedSource(
         text=options.policy, digest=served["digest"], verified=served["verified"], spec=spec, policy=client
     )
@@ -191,7 +208,7 @@ def _asked_as_told(source: SharedSource, policy: Policy, options: InferenceOptio
     source = replace(source, batch=fixed_batch(options) or None)
     if source.spec.chunk <= 1:
         return replace(source, policy=asked)
-    from pytest_vla.policies.chunking import Chunked, execution
+    from pytest_vla.policies.chunking import Chunked
 
     horizon, ensemble = execution(source.spec, options.horizon, options.ensemble)
     return replace(source, policy=Chunked(asked, horizon, ensemble), horizon=horizon, ensemble=ensemble)

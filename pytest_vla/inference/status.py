@@ -11,7 +11,8 @@ from typing import Any
 from pytest_vla.inference.memory import Arena
 
 LARGEST_BATCH = 256
-_SUMS = struct.Struct("<dQQQddQ")
+UNSEEDED = "another run gives others; --vla-deterministic seeds them by episode and step"
+_SUMS = struct.Struct("<dQQQddQQ")
 _COUNT = struct.Struct("<Q")
 _HISTOGRAM = struct.Struct(f"<{LARGEST_BATCH + 1}Q")
 SHORTEST_S, AN_OCTAVE, OCTAVES = 1e-5, 16, 27  # times of calls are counted by size: 16 sizes while one doubles
@@ -30,17 +31,19 @@ class Statistics:
     queue: float = 0.0
     compute: float = 0.0
     row_by_row: int = 0  # requests whose row had to be a call of its own to give the same bits at any `-n`
+    unseeded: int = 0  # requests whose random draws depended on who else was in their call
     histogram: list[int] = field(default_factory=lambda: [0] * (LARGEST_BATCH + 1))
     times: list[int] = field(default_factory=lambda: [0] * (2 * _BUCKETS))
     last_time: int = 0  # where the last batch was counted
 
-    def batch(self, size: int, failures: int, queue: float, compute: float, row_by_row: int) -> None:
+    def batch(self, size: int, failures: int, queue: float, compute: float, row_by_row: int, unseeded: int = 0) -> None:
         self.requests += size
         self.batches += 1
         self.failures += failures
         self.queue += queue
         self.compute += compute
         self.row_by_row += row_by_row
+        self.unseeded += unseeded
         self.histogram[min(size, LARGEST_BATCH)] += 1
         self.last_time = _bucket(compute) + (0 if size == 1 else _BUCKETS)
         self.times[self.last_time] += 1
@@ -54,6 +57,7 @@ class Statistics:
             self.queue + other.queue,
             self.compute + other.compute,
             self.row_by_row + other.row_by_row,
+            self.unseeded + other.unseeded,
             [a + b for a, b in zip(self.histogram, other.histogram, strict=True)],
             [a + b for a, b in zip(self.times, other.times, strict=True)],
         )
@@ -83,7 +87,8 @@ class Statistics:
             "compute_ms": round(1e3 * self.compute / max(self.batches, 1), 3),
             "batch_sizes": {str(size): count for size, count in enumerate(self.histogram) if count},
         }
-        return {**record, "row_by_row": self.row_by_row} if self.row_by_row else record
+        rare = {"row_by_row": self.row_by_row, "unseeded": self.unseeded}
+        return {**record, **{name: count for name, count in rare.items() if count}}
 
 
 class StatusPage:
@@ -97,14 +102,14 @@ class StatusPage:
         return cls(Arena.create(_SUMS.size + _HISTOGRAM.size + _TIMES.size))
 
     def read(self) -> Statistics:
-        busy, requests, batches, failures, queue, compute, row_by_row = _SUMS.unpack_from(self.arena.buffer)
+        busy, requests, batches, failures, queue, compute, apart, unseeded = _SUMS.unpack_from(self.arena.buffer)
         histogram = list(_HISTOGRAM.unpack_from(self.arena.buffer, _SUMS.size))
         times = list(_TIMES.unpack_from(self.arena.buffer, _SUMS.size + _HISTOGRAM.size))
-        return Statistics(busy, requests, batches, failures, queue, compute, row_by_row, histogram, times)
+        return Statistics(busy, requests, batches, failures, queue, compute, apart, unseeded, histogram, times)
 
     def write(self, s: Statistics, size: int) -> None:
         """All sums, and of the histogram what a batch of this size changed."""
-        sums = (s.busy_since, s.requests, s.batches, s.failures, s.queue, s.compute, s.row_by_row)
+        sums = (s.busy_since, s.requests, s.batches, s.failures, s.queue, s.compute, s.row_by_row, s.unseeded)
         _SUMS.pack_into(self.arena.buffer, 0, *sums)
         size = min(size, LARGEST_BATCH)
         _COUNT.pack_into(self.arena.buffer, _SUMS.size + size * _COUNT.size, s.histogram[size])
@@ -148,6 +153,8 @@ def describe(record: Mapping[str, Any]) -> str:
         parts.append(f"transport {record['transport_ms']:.2f} ms")
     if record.get("row_by_row"):
         parts.append(f"{record['row_by_row']} requests row by row, because rows of this model depend on each other")
+    if record.get("unseeded"):
+        parts.append(f"{record['unseeded']} drew random numbers in company: {UNSEEDED}")
     if record.get("restarts"):
         parts.append(f"{record['restarts']} restarts")
     return ", ".join(parts)

@@ -17,12 +17,12 @@ from typing import Any
 class World:
     """One policy object, and the states of the episodes that it plays; they never leave this process."""
 
-    def __init__(self, task: str, path: list[str]) -> None:
+    def __init__(self, task: str, path: list[str], arguments: list[str] | None = None) -> None:
         """`task` is MODULE:FACTORY, and `path` where the module may be besides the environment's own packages."""
         sys.path.extend(entry for entry in path if entry not in sys.path)
         module, _, name = task.partition(":")
         self.factory = getattr(importlib.import_module(module), name)
-        self.policy = self.factory()
+        self.policy = self.factory(*(arguments or []))
         if not callable(getattr(self.policy, "act", None)):
             raise TypeError(f"{task} returned a {type(self.policy).__name__}, which has no act(observations, states)")
         self.states: dict[int, Any] = {}
@@ -43,6 +43,12 @@ class World:
     def act(self, observations: list[Any], numbers: list[int], over: list[int]) -> list[Any]:
         self.forget(over)
         return list(self.policy.act(observations, [self.states[number] for number in numbers]))
+
+    def to(self, device: str) -> None:
+        """Where the model computes; a policy without `to` computes where it likes."""
+        move = getattr(self.policy, "to", None)
+        if callable(move):
+            move(device)
 
     def forget(self, numbers: list[int]) -> None:
         for number in numbers:

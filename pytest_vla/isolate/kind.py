@@ -1,10 +1,14 @@
-"""How `--vla-policy` takes a policy in an environment of its own; light, so that help can list it."""
+"""How `--vla-policy` takes policies in environments of their own; light, so that help can list them."""
 
 from __future__ import annotations
 
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_vla.policies.kinds import Kind
+from pytest_vla.policies.kinds import FOLDERS, Kind
 
 if TYPE_CHECKING:
     from pytest_vla.policies.source import SharedSource
@@ -16,6 +20,48 @@ def _load(text: str) -> SharedSource:
     return load(text)
 
 
+def _is_here(package: str) -> bool:
+    return package in sys.modules or find_spec(package) is not None
+
+
+def _is_lerobot_elsewhere(text: str) -> bool:
+    """A LeRobot folder, and LeRobot in its own environment but not in this interpreter."""
+    if not FOLDERS["lerobot"].matches(text) or _is_here("lerobot"):
+        return False
+    from pytest_vla.isolate.family import has_environment
+
+    return has_environment("lerobot")
+
+
+def _load_lerobot(text: str) -> SharedSource:
+    from pytest_vla.isolate.family import load_family
+    from pytest_vla.policies.lerobot import check_folder
+
+    check_folder(Path(text))
+    return load_family("lerobot", text)
+
+
+def _is_openvla_elsewhere(text: str) -> bool:
+    """An OpenVLA folder, and the environment that its code loads in."""
+    if not FOLDERS["huggingface"].matches(text) or FOLDERS["lerobot"].matches(text):
+        return False
+    from pytest_vla.isolate.family import has_environment
+    from pytest_vla.policies.huggingface import is_openvla
+
+    return is_openvla(Path(text)) and has_environment("openvla")
+
+
+def _load_openvla(text: str) -> SharedSource:
+    from pytest_vla.isolate.family import load_family
+    from pytest_vla.policies.huggingface import UNNORM_KEY, check_trust
+
+    check_trust(Path(text))
+    return load_family("openvla", text, (os.environ.get(UNNORM_KEY, ""),))
+
+
+#: The same folders as in the table of kinds, asked before them: where a family's packages are decides who loads it.
+LEROBOT = Kind(FOLDERS["lerobot"].write, FOLDERS["lerobot"].help, _is_lerobot_elsewhere, _load_lerobot)
+OPENVLA = Kind(FOLDERS["huggingface"].write, FOLDERS["huggingface"].help, _is_openvla_elsewhere, _load_openvla)
 KIND = Kind(
     "env:NAME:MODULE:FACTORY",
     "a function or class in an environment of its own (`pytest-vla install NAME`), away from these packages",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -17,10 +16,10 @@ from pytest_vla.isolate.environment import IsolateError, environment, installed
 from pytest_vla.isolate.process import Child, Launch, launch_in
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
 from pytest_vla.policies.digests import text_digest
+from pytest_vla.policies.guests import as_guests_see
 from pytest_vla.policies.source import SharedSource
 
 SCHEME = "env:"
-SEED_BITS = 63
 
 
 class Handle:
@@ -33,8 +32,13 @@ class Handle:
 class IsolatedPolicy(Policy):
     """Asks a policy in another process. One that is lost costs the episodes it was playing, and is replaced."""
 
-    def __init__(self, name: str, launch: Callable[[], Launch]) -> None:
+    def __init__(
+        self, name: str, launch: Callable[[], Launch], path: Sequence[str] | None = None, arguments: Sequence[str] = ()
+    ) -> None:
+        """`name` is MODULE:FACTORY, `path` where the module is (None: the user's own), `arguments` what it is given."""
         self.name, self._launch = name, launch
+        self._path, self._arguments = path, list(arguments)
+        self._device = "cpu"
         self._child: Child | None = None
         self._numbers = itertools.count()
         self._over: list[int] = []
@@ -46,8 +50,7 @@ class IsolatedPolicy(Policy):
     def reset(self, episode: EpisodeKey) -> Handle:
         with self._lock:
             child, number = self.started(), next(self._numbers)
-            key = {**asdict(episode), "seed": episode.seed("policy") % (1 << SEED_BITS)}
-            self._call("begin", number, key, self._forgotten())
+            self._call("begin", number, as_guests_see(episode), self._forgotten())
             handle = Handle(number, child)
             weakref.finalize(handle, self._over.append, number)
             return handle
@@ -66,9 +69,19 @@ class IsolatedPolicy(Policy):
             self.close()
         if self._child is None:
             self._child = Child(self._launch())
-            self._ask("open", self.name, {"path": own_path()})
+            path = own_path() if self._path is None else list(self._path)
+            self._ask("open", self.name, {"path": path, "arguments": self._arguments})
             self.described = self._call("describe")
+            if self._device != "cpu":
+                self._call("to", self._device)
         return self._child
+
+    def to(self, device: str) -> IsolatedPolicy:
+        with self._lock:
+            self.started()
+            self._call("to", device)
+            self._device = device
+        return self
 
     def close(self) -> None:
         if self._child is not None:

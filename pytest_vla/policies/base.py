@@ -38,6 +38,8 @@ class PolicySpec:
     image_sizes: Mapping[str, tuple[int, int]] = field(
         default_factory=dict
     )  # height and width by camera, where it matters
+    state_size: int = 0  # how many numbers the state has, where `state` is needed; 0: any
+    action_size: int = 0  # how many numbers an action has; 0: any
     trained_on: tuple[str, ...] = ()  # the tasks it was trained on, or is shown; empty: it does not say
     conventions: Conventions = field(default_factory=Conventions)  # what its numbers mean; empty: as the suite has it
 
@@ -59,9 +61,12 @@ class PolicySpec:
         return cls(**known)
 
     def to_dict(self) -> dict[str, Any]:
-        """In built-in types; conventions only where there are any, so that digests made of this stay what they were."""
+        """In built-in types; what came later only where said, so that digests made of this stay what they were."""
         made = asdict(self)
         del made["conventions"]
+        for name in ("state_size", "action_size"):
+            if not made[name]:
+                del made[name]
         return {**made, "conventions": self.conventions.to_dict()} if self.conventions else made
 
     def mismatch(self, suite: Suite, corrections: Mapping[str, Any] | None = None) -> str | None:
@@ -86,6 +91,13 @@ class PolicySpec:
             there = size if camera in converted.cameras else suite.image_sizes.get(camera, size)
             if tuple(there) != tuple(size):
                 return f"the policy takes {pixels(size)} of camera '{camera}'; '{suite.name}' gives {pixels(there)}"
+        for what, count, parts, own in (
+            ("state", self.state_size if self.state else 0, suite.conventions.state, converted.state),
+            ("action", self.action_size, suite.conventions.action, converted.action),
+        ):
+            there_are = sum(part.size for part in parts)
+            if count and there_are and not own and count != there_are:
+                return f"the policy's {what} has {count} numbers; that of '{suite.name}' has {there_are}"
         return None
 
     def unanswered(self, suite: Suite, task: str) -> str | None:

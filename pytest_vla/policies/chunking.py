@@ -62,8 +62,8 @@ class Chunked(Policy):
 
     def is_due(self, state: ChunkState) -> bool:
         """Whether this step needs a new chunk."""
-        covered = bool(state.chunks) and state.step < state.chunks[-1][0] + state.chunks[-1][1]
-        return not covered or (self.horizon is not None and state.step >= state.asked + self.horizon)
+        is_covered = bool(state.chunks) and state.step < state.chunks[-1][0] + state.chunks[-1][1]
+        return not is_covered or (self.horizon is not None and state.step >= state.asked + self.horizon)
 
     def add(self, state: ChunkState, chunk: Any) -> None:
         state.asked = state.step
@@ -87,6 +87,11 @@ class Chunked(Policy):
 def execution(spec: PolicySpec, horizon: int | None, ensemble: str | None) -> tuple[int | None, str]:
     """How the chunks of a policy are executed: as asked for, or else as the policy means it."""
     return horizon or spec.horizon, ensemble or spec.ensemble or "newest"
+
+
+def covered(spec: PolicySpec, horizon: int | None) -> int:
+    """How many steps are executed of an answer, as far as the spec says how long one is."""
+    return min(horizon or spec.chunk, spec.chunk)
 
 
 def steps_of(chunk: Any) -> list[Any]:

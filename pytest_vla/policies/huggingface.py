@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.policies.conventions import Conventions, Normalisation
 from pytest_vla.policies.lerobot import read_config
 from pytest_vla.policies.trust import ask_for
 from pytest_vla.policies.vision_language import VisionLanguagePolicy, vision_language
 
 TRUST = "PYTEST_VLA_TRUST_REMOTE_CODE"
 UNNORM_KEY = "PYTEST_VLA_UNNORM_KEY"
+OPENVLA = "OpenVLA's code loads with transformers 4.40.1 and timm 0.9.10 only: pytest-vla install openvla"
 AUTO_CLASSES = ("AutoModelForVision2Seq", "AutoModelForImageTextToText")  # before transformers 5, and since
 PROMPT = "In: What action should the robot take to {instruction}?\nOut:"
 
@@ -25,7 +27,8 @@ class HuggingFacePolicy(Policy):
 
     def __init__(self, model: Any, processor: Any, unnorm_key: str | None) -> None:
         self.model, self.processor, self.unnorm_key = model, processor, unnorm_key
-        self.spec = PolicySpec(outputs=("continuous_action",))
+        said = Conventions(normalisation=Normalisation("quantile", done=unnorm_key)) if unnorm_key else Conventions()
+        self.spec = PolicySpec(outputs=("continuous_action",), conventions=said)
 
     def to(self, device: str) -> HuggingFacePolicy:
         self.model.to(device)
@@ -49,9 +52,7 @@ class HuggingFacePolicy(Policy):
 def load_folder(folder: Path) -> HuggingFacePolicy | VisionLanguagePolicy:
     """The model in a folder. Such folders bring Python code of their own, which runs only when told so."""
     config = read_config(folder)
-    own_code = bool(config.get("auto_map"))
-    if own_code and os.environ.get(TRUST) != "1":
-        ask_for(folder.name, f"'{folder}' brings Python code of its own; {TRUST}=1 in the environment lets it run too")
+    own_code = check_trust(folder)
     try:
         import transformers
     except ImportError:
@@ -61,11 +62,25 @@ def load_folder(folder: Path) -> HuggingFacePolicy | VisionLanguagePolicy:
         processor = transformers.AutoProcessor.from_pretrained(folder, trust_remote_code=own_code)
         model = _load_model(config.get("auto_map") or {}, folder)
     except Exception as error:
-        raise PolicyError(f"transformers cannot load '{folder}': {type(error).__name__}: {error}") from error
+        how = f"; {OPENVLA}" if is_openvla(folder) else ""
+        raise PolicyError(f"transformers cannot load '{folder}': {type(error).__name__}: {error}{how}") from error
     model.eval()
     if not callable(getattr(model, "predict_action", None)):
         return vision_language(model, processor, folder)
     return HuggingFacePolicy(model, processor, os.environ.get(UNNORM_KEY))
+
+
+def check_trust(folder: Path) -> bool:
+    """Whether a folder brings Python code; PolicyError where it does and nobody trusts it."""
+    own_code = bool(read_config(folder).get("auto_map"))
+    if own_code and os.environ.get(TRUST) != "1":
+        ask_for(folder.name, f"'{folder}' brings Python code of its own; {TRUST}=1 in the environment lets it run too")
+    return own_code
+
+
+def is_openvla(folder: Path) -> bool:
+    """OpenVLA and what was made of it name the same kind of model."""
+    return read_config(folder).get("model_type") == "openvla"
 
 
 def _load_model(own_classes: dict[str, str], folder: Path) -> Any:

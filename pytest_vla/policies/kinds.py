@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -30,6 +30,7 @@ class Kind:
         matches: whether a text is written so. Kinds are asked in the order of the table, and the first one has it.
         load: makes the policy, importing what it needs only then; PolicyError when it cannot.
         install: what `pip install` has to be given for it.
+        environment: what `pytest-vla install` has to be given for it, where its packages are not in this interpreter.
         place: where the policy lives. `env`: it is made for each environment, in its process; `server`: once, with `-n`
             in a process that serves all workers; `elsewhere`: somebody else's process, whose batches are not ours.
     """
@@ -40,6 +41,7 @@ class Kind:
     load: Callable[[str], PolicySource]
     install: str = ""
     place: Place = "server"
+    environment: str = ""
 
 
 def _named(name: str) -> Callable[[str], bool]:
@@ -69,6 +71,24 @@ def _is_lerobot_folder(text: str) -> bool:
 def _is_factory(text: str) -> bool:
     return text.count(":") == 1 and "/" not in text
 
+
+#: Folders of model families, loaded in this interpreter; a family may have an environment of its own instead.
+FOLDERS = {
+    "lerobot": Kind(
+        "FOLDER",
+        "a LeRobot policy (`config.json`, `model.safetensors`)",
+        _is_lerobot_folder,
+        loading.load_lerobot_folder,
+        environment="lerobot",
+    ),
+    "huggingface": Kind(
+        "FOLDER",
+        "a Hugging Face model that acts, as OpenVLA, or answers in words, as PaliGemma and Qwen-VL (`config.json`)",
+        _is_model_folder,
+        loading.load_huggingface_folder,
+        install="pytest-vla[huggingface]",
+    ),
+}
 
 KINDS = (
     Kind(
@@ -101,6 +121,14 @@ KINDS = (
         place="elsewhere",
     ),
     Kind(
+        "groot://HOST:PORT",
+        "a running GR00T server, over its own protocol",
+        _starts("groot://"),
+        loading.load_groot,
+        install="pytest-vla[groot]",
+        place="elsewhere",
+    ),
+    Kind(
         "http://HOST/v1?model=NAME",
         "an OpenAI-compatible chat endpoint: words, pictures of questions, function calls (`https://` too)",
         _starts("http://", "https://"),
@@ -121,20 +149,8 @@ KINDS = (
         loading.load_exported_file,
         install="pytest-vla[torch]",
     ),
-    Kind(
-        "FOLDER",
-        "a LeRobot policy (`config.json`, `model.safetensors`)",
-        _is_lerobot_folder,
-        loading.load_lerobot_folder,
-        install="lerobot",
-    ),
-    Kind(
-        "FOLDER",
-        "a Hugging Face model that acts, as OpenVLA, or answers in words, as PaliGemma and Qwen-VL (`config.json`)",
-        _is_model_folder,
-        loading.load_huggingface_folder,
-        install="pytest-vla[huggingface]",
-    ),
+    FOLDERS["lerobot"],
+    FOLDERS["huggingface"],
     Kind(
         "MODULE:FACTORY",
         "anything you can write in Python: a function or class that returns a policy",
@@ -159,22 +175,31 @@ def load_shared(text: str) -> SharedSource:
 
 def kind_of(text: str) -> Kind:
     """The kind of policy that a text names; nothing is loaded yet."""
-    for kind in KINDS:
+    for kind in _asked_in_turn():
         if kind.matches(text):
             return kind
-    for kind in installed_kinds():
-        if kind.matches(text):
-            return kind
+    taken = f"--vla-policy takes {choices(*installed_kinds(own=True), *installed_kinds())}"
     if any(sign in text for sign in "./"):
-        raise PolicyError(f"no policy can be made of {text!r}; --vla-policy takes {choices(*installed_kinds())}")
-    raise PolicyError(f"{unknown('policy', text, list(BUILTIN))}; --vla-policy takes {choices(*installed_kinds())}")
+        raise PolicyError(f"no policy can be made of {text!r}; {taken}")
+    raise PolicyError(f"{unknown('policy', text, list(BUILTIN))}; {taken}")
+
+
+def _asked_in_turn() -> Iterator[Kind]:
+    yield from installed_kinds(own=True)
+    yield from KINDS
+    yield from installed_kinds()
 
 
 @cache
-def installed_kinds() -> tuple[Kind, ...]:
-    """Those of other packages, asked after ours: none of them can change what one of our texts means."""
+def installed_kinds(own: bool = False) -> tuple[Kind, ...]:
+    """Those of other packages, asked after ours: none of them can change what one of our texts means.
+
+    With `own` those of other rooms of this package, asked before: a folder may belong into an environment of its own.
+    """
     kinds = []
     for point in entry_points(group=ENTRY_POINT_GROUP):
+        if point.value.startswith("pytest_vla.isolate.") != own:
+            continue
         try:
             kind = point.load()
         except Exception as error:
@@ -198,6 +223,8 @@ def markdown_table() -> str:
 
 
 def _needs(kind: Kind) -> str:
+    if kind.environment:
+        return f"`pytest-vla install {kind.environment}`"
     if not kind.install:
         return "-"
     return f'`pip install "{kind.install}"`' if "[" in kind.install else f"`pip install {kind.install}`"

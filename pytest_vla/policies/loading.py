@@ -61,6 +61,14 @@ def load_server(text: str) -> SharedSource:
     return _shared(text, digest, policy, verified=False)
 
 
+def load_groot(text: str) -> SharedSource:
+    """All that is known of a server's policy is what the server says of itself."""
+    from pytest_vla.policies.groot import connect_policy
+
+    policy, digest = connect_policy(text)
+    return _shared(text, digest, policy, verified=False)
+
+
 def load_chat(text: str) -> SharedSource:
     """All that is known of a chat model is its name."""
     from pytest_vla.policies.chat import SYSTEM, ChatPolicy, Endpoint

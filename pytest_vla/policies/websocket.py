@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
+import time
 import urllib.error
 import urllib.request
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field
+from time import monotonic
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
@@ -20,8 +23,10 @@ from pytest_vla._version import __version__
 from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
 from pytest_vla.policies.wire import (
+    EPISODE,
     MAX_MESSAGE,
     PROTOCOL_VERSION,
+    SPEC,
     WireError,
     pack_message,
     pack_tree,
@@ -41,6 +46,8 @@ TOKEN_VARIABLE = "PYTEST_VLA_TOKEN"
 CONNECT_LIMIT_S = 10.0
 REPLY_LIMIT_S = 60.0
 GREETING_LIMIT_S = 1.0  # an openpi server speaks first, and at once
+AWAY_LIMIT_S = 60.0  # how long a server may be away between two episodes
+BACKOFF_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 ANY_LENGTH = 1000  # actions in a chunk whose length the server does not tell
 
 
@@ -112,6 +119,7 @@ class Link:
         self.address = address
         self.number = 0
         self.steps = -1  # no episode yet
+        self.episode: dict[str, Any] | None = None  # what the server is told of it, beside each observation
         self._open = ExitStack()
         self.connection: ClientConnection | None = self._open.enter_context(address.connect())
 
@@ -139,23 +147,31 @@ class RemotePolicy(Policy):
         link = Link(address)
         try:
             self.greeting = self._greet(link)
+            self.spec = _told_spec(self.greeting, self.spec)
         except BaseException:
             link.close()
             raise
         self._idle = [link]
 
     def reset(self, episode: EpisodeKey) -> RemoteState:
-        link = self._idle.pop() if self._idle else None
-        try:
-            if link is None:
-                link = Link(self.address)
-                self._greet(link)
-            self._begin(link, episode)
-        except (OSError, WebSocketException, WireError, TimeoutError) as error:
-            if link is not None:
-                link.close()
-            raise EpisodeError("server_lost", f"{self.address.url}: {error}") from None
-        return _with_return(RemoteState(episode, link), self._idle)
+        """An episode on a connection that lives; a server that is away for a while is waited for."""
+        last = monotonic() + AWAY_LIMIT_S
+        for pause in itertools.chain(BACKOFF_S, itertools.repeat(BACKOFF_S[-1])):
+            link = self._idle.pop() if self._idle else None
+            try:
+                if link is None:
+                    link = Link(self.address)
+                    self._greet(link)
+                self._begin(link, episode)
+                return _with_return(RemoteState(episode, link), self._idle)
+            except (OSError, WebSocketException, WireError, TimeoutError) as error:
+                if link is not None:
+                    link.close()
+                if monotonic() + pause > last:
+                    raise EpisodeError("server_lost", f"{self.address.url}: {error}") from None
+                if not self._idle:
+                    time.sleep(pause)
+        raise AssertionError("the pauses never end")
 
     def act(self, observations: Sequence[Observation], states: Sequence[RemoteState]) -> list[Any]:
         """An action or an exception for each observation: one lost connection is one lost episode."""
@@ -209,7 +225,7 @@ class VlaEvalPolicy(RemotePolicy):
             raise WireError(f"expected hello, got {kind}")
         if payload.get("protocol_version") != PROTOCOL_VERSION:
             raise WireError(f"it speaks version {payload.get('protocol_version')} of the vla-eval protocol, we speak 1")
-        told = ("model_server", "model_digest", "harness_version", "action_spec")
+        told = ("model_server", "model_digest", "harness_version", "action_spec", "observation_spec", SPEC)
         return {key: payload[key] for key in told if key in payload}
 
     def _begin(self, link: Link, episode: EpisodeKey) -> None:
@@ -248,9 +264,17 @@ class OpenpiPolicy(RemotePolicy):
         metadata = unpack_tree(link.receive())
         return metadata if isinstance(metadata, dict) else {}
 
+    def _begin(self, link: Link, episode: EpisodeKey) -> None:
+        """The protocol has no word for it: a server of ours takes a key beside the observation, others get none."""
+        link.episode = asdict(episode) if "pytest_vla" in self.greeting else None
+
     def _ask(self, link: Link, observation: Observation) -> None:
         names = self.address.names
-        link.send(pack_tree(renamed(observation, names) if names else _for_openpi(observation)))
+        if names:
+            made = renamed(observation, names)
+        else:
+            made = dict(observation) if SPEC in self.greeting else _for_openpi(observation)
+        link.send(pack_tree({**made, EPISODE: link.episode} if link.episode is not None else made))
 
     def _answer(self, link: Link) -> Any:
         reply = link.receive()
@@ -260,6 +284,17 @@ class OpenpiPolicy(RemotePolicy):
         if not isinstance(answer, dict) or "actions" not in answer:
             raise PolicyError(f"expected a map with actions, got {type(answer).__name__}")
         return np.asarray(answer["actions"])
+
+
+def _told_spec(greeting: Mapping[str, Any], usual: PolicySpec) -> PolicySpec:
+    """What a server of ours says of its policy, so that it is checked and asked as if it were here."""
+    told = greeting.get(SPEC)
+    if not isinstance(told, dict):
+        return usual
+    try:
+        return PolicySpec.from_dict(told)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise PolicyError(f"the server tells a spec that cannot be read: {error}") from None
 
 
 def _for_vla_eval(observation: Observation) -> dict[str, Any]:

@@ -22,6 +22,8 @@ MAX_UNPACKED = 32 << 20  # bytes of arrays and pictures in one message, as they 
 MAX_PARTS = 200_000  # numbers, texts and maps in one message
 MAX_ONE_LIST = 50_000
 PROTOCOL_VERSION = 1
+EPISODE = "__episode__"  # beside an openpi observation: where it differs from the last one's, an episode begins
+SPEC = "pytest_vla_spec"  # in a greeting of a server of ours: what its policy declares
 NUMBER_KINDS = "biuf"
 TYPES = frozenset({"hello", "observation", "action", "episode_start", "episode_end", "error"})
 

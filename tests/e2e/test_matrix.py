@@ -47,7 +47,7 @@ class Act:
         return torch.full((len(state), 4, SIZES[state.shape[1]]), 0.5)
 
 get_policy_class = lambda name: Act
-make_pre_post_processors = lambda config, path: (lambda batch: batch, lambda action: action)
+make_pre_post_processors = lambda config, path, **overrides: (lambda batch: batch, lambda action: action)
 """,
 }
 HUGGING_FACE = """

@@ -57,7 +57,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Service]]:
 @pytest.fixture
 def connect() -> Callable[..., InferenceClient]:
     def make(service: Service, limit: float = 30.0, replica: int = 0) -> InferenceClient:
-        return InferenceClient(service.addresses[replica], service.spec, limit)
+        return InferenceClient([service.addresses[replica]], service.spec, limit)
 
     return make
 

@@ -149,3 +149,9 @@ class Plan(vla.Policy):
 class Weighted(Echo):
     def digest(self):
         return os.environ["WEIGHT"]
+
+
+class Needy(Echo):
+    """Declares a camera."""
+
+    spec = vla.PolicySpec(cameras=("front",))

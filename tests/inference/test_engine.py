@@ -1,5 +1,7 @@
 """One policy, many episodes: states stay apart, errors stay with their request, fixed shapes give the same bits."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -195,3 +197,72 @@ def test_a_policy_that_draws_from_a_global_generator_is_seeded_by_episode_and_st
     together, apart = drawn([[0, 1, 2], [0, 1, 2]]), drawn([[2], [2], [1, 0], [0], [1]])
     assert together == apart
     assert len(set(together.values())) == 6
+
+
+def test_a_dear_state_is_copied_once_and_not_before_every_call():
+    copies = []
+
+    class Dear:
+        steps = 0
+
+        def __deepcopy__(self, memo):
+            copies.append(1)
+            time.sleep(0.01)
+            made = Dear()
+            made.steps = self.steps
+            return made
+
+    class Heavy(Counting):
+        def reset(self, episode):
+            return Dear()
+
+        def act(self, observations, states):
+            for state in states:
+                state.steps += 1
+            if any(o["x"][0] < 0 for o in observations):
+                raise ValueError("negative")
+            return [np.array([state.steps]) for state in states]
+
+    engine, asked = Engine(Heavy()), jobs(1, 2, 3)
+    for _ in range(5):
+        engine.answer(asked)
+    assert len(copies) == 3
+    asked[1].observation = {"x": np.array([-1.0])}
+    assert {answer.reason for answer in engine.answer(asked)} == {"server_lost"}, "all of them begin again"
+    again = jobs(1, -2, 3)
+    for _ in range(2):
+        answers = engine.answer(again)
+        assert [isinstance(answer, Failure) for answer in answers] == [False, True, False]
+    assert answers[0].tolist() == [2], "now there is a copy to go back to"
+
+
+def test_a_state_that_refers_to_the_policy_does_not_copy_it():
+    class Whole(Counting):
+        def __deepcopy__(self, memo):
+            raise AssertionError("the model was copied")
+
+        def reset(self, episode):
+            return {"steps": 0, "model": self}
+
+    answers = Engine(Whole()).answer(jobs(1, -1, 3))
+    assert [isinstance(answer, Failure) for answer in answers] == [False, True, False]
+
+
+class Drawing(vla.Policy):
+    def act(self, observations, states):
+        return [np.random.normal(size=2) for _ in observations]
+
+
+def test_a_policy_that_draws_from_a_global_generator_gives_the_same_answers_alone():
+    found = [[Engine(Drawing()).answer([job])[0].tolist() for job in jobs(1, 2)] for _ in range(2)]
+    assert found[0] == found[1]
+    assert found[0][0] != found[0][1], "episodes differ"
+
+
+def test_draws_that_depend_on_company_are_counted():
+    engine = Engine(Drawing())
+    engine.answer(jobs(1, 2, 3))
+    assert engine.unseeded == 3
+    calm = Engine(Counting())
+    calm.answer(jobs(1, 2, 3))
+    assert calm.unseeded == 0

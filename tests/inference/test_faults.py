@@ -12,8 +12,9 @@ import pytest
 
 from pytest_vla.episode import EpisodeError
 from pytest_vla.inference.channel import _HEADER
-from pytest_vla.inference.client import _native
+from pytest_vla.inference.client import InferenceClient, _native
 from pytest_vla.inference.service import BACKOFF_S, Service, ServiceOptions
+from pytest_vla.inference.session import told
 from pytest_vla.policies import PolicyError
 
 RAISE, DIE, HANG, OUT_OF_MEMORY = -1, -2, -3, -4
@@ -177,7 +178,6 @@ time.sleep(600)
 @pytest.mark.parametrize("busy", [False, True])
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_a_server_does_not_outlive_its_controller(serve, key, observe, end, busy):
-    from pytest_vla.inference.client import InferenceClient
     from pytest_vla.policies import PolicySpec
 
     controller = subprocess.Popen(
@@ -186,7 +186,7 @@ def test_a_server_does_not_outlive_its_controller(serve, key, observe, end, busy
     assert controller.stdout is not None
     pid, address = controller.stdout.readline().split()
     if busy:
-        client = InferenceClient(address, PolicySpec())
+        client = InferenceClient([address], PolicySpec())
         state = client.reset(key())
         state.lane.ask(state, observe(HANG))
         time.sleep(0.2)
@@ -207,3 +207,23 @@ def test_closing_a_service_twice_is_harmless(serve):
 def test_a_service_that_failed_to_start_leaves_no_process(serve):
     with pytest.raises(PolicyError):
         Service.start(ServiceOptions("served:CannotLoad", devices=("cpu", "cpu")))
+
+
+def test_a_replica_that_is_gone_for_good_costs_nobody_an_episode(serve, key, observe, monkeypatch):
+    monkeypatch.setattr("pytest_vla.inference.service.BACKOFF_S", [30.0] * len(BACKOFF_S))
+    service = serve("Echo", devices=("cpu", "cpu"))
+    clients = [InferenceClient(told(service, f"gw{n}")["addresses"], service.spec, 30.0) for n in range(4)]
+    os.kill(service.pids[0], signal.SIGKILL)
+    until(lambda: service.statistics()["restarts"] == 1)
+    for index, client in enumerate(clients):
+        assert client.act([observe(index)], [client.reset(key(index))])[0][0] == index
+
+
+def test_trials_of_the_model_are_outside_of_anybodys_time(serve, connect, key, observe):
+    """Each call takes 0.05 s, the trials 32 of them; one answer may take 0.5 s."""
+    service = serve("Slow", batch=2, fixed=True, limit=0.5)
+    client = connect(service, limit=0.5)
+    state = client.reset(key())
+    for number in (1, 2):
+        assert client.act([observe(number)], [state])[0][0] == number
+    assert service.statistics()["restarts"] == 0

@@ -27,6 +27,8 @@ PATIENCE_S = 60  # no test waits that long unless the machine is busy or the ser
 class Served:
     """A `pytest-vla serve` process."""
 
+    FOLDER = FOLDER
+
     def __init__(self, policy, *arguments, token=""):
         environment = {**os.environ, "PYTHONPATH": str(FOLDER), "PYTEST_VLA_TOKEN": token}
         command = [sys.executable, "-m", "pytest_vla.cli", "serve", f"served:{policy}", "--port=0", *arguments]

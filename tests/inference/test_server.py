@@ -139,7 +139,7 @@ def test_where_there_are_no_bells_replies_come_over_the_socket(key, observe, mon
 
     thread = threading.Thread(target=run)
     thread.start()
-    client = InferenceClient(address, PolicySpec(), 5)
+    client = InferenceClient([address], PolicySpec(), 5)
     state = client.reset(key())
     for step in range(5):
         assert client.act([observe(step)], [state])[0].item() == sum(range(step + 1))

@@ -117,7 +117,10 @@ def lerobot(torch, tmp_path, monkeypatch):
     configs, factory = ModuleType("lerobot.configs.policies"), ModuleType("lerobot.policies.factory")
     configs.PreTrainedConfig = SimpleNamespace(from_pretrained=lambda folder: SimpleNamespace(type="act"))
     factory.get_policy_class = lambda name: Act
-    factory.make_pre_post_processors = lambda config, path: (lambda batch: batch, lambda action: action + 100)
+    factory.make_pre_post_processors = lambda config, path, **overrides: (
+        lambda batch: batch,
+        lambda action: action + 100,
+    )
     for name in ("lerobot", "lerobot.configs", "lerobot.policies"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     monkeypatch.setitem(sys.modules, configs.__name__, configs)
@@ -129,13 +132,14 @@ def test_a_lerobot_folder_gives_chunks_through_its_own_processors(lerobot):
     policy = bound(lerobot)
     assert policy.spec.cameras == ("front",)
     assert (policy.spec.chunk, policy.spec.horizon) == (4, 2)
-    actions = policy.act([observation(1.0), observation(5.0)], [None, None])
+    states = [policy.reset(EpisodeKey("s", "t", "p", index)) for index in range(2)]
+    actions = policy.act([observation(1.0), observation(5.0)], states)
     assert actions[1].tolist() == [[100 + step * value for value in (5, 2, 3)] for step in range(4)]
 
 
 def test_a_lerobot_folder_without_the_package_says_what_to_install(lerobot, monkeypatch):
     monkeypatch.setitem(sys.modules, "lerobot.configs.policies", None)
-    with pytest.raises(PolicyError, match="pip install lerobot"):
+    with pytest.raises(PolicyError, match="pytest-vla install lerobot"):
         load_policy(str(lerobot))
 
 
@@ -417,4 +421,4 @@ def test_a_lerobot_folder_of_other_image_sizes_is_refused_before_the_first_episo
     assert refused == "the policy takes 8 x 6 pixels of camera 'front'; 'vima' gives 128 x 256 pixels"
     larger = {**observation(), "images": {"front": np.zeros((16, 12, 3), np.uint8)}}
     with pytest.raises(PolicyError, match="gives 16 x 12 pixels, the policy takes 8 x 6"):
-        policy.act([larger], [None])
+        policy.act([larger], [policy.reset(EpisodeKey("s", "t", "p", 0))])

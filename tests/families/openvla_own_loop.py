@@ -1,0 +1,114 @@
+"""OpenVLA's own code (the checkout in sys.argv[2]) in a tiny folder, asked by its `predict_action` and by our guest.
+
+`python openvla_own_loop.py FOLDER CHECKOUT GUEST`, beside transformers 4.40.1 and timm. Prints one JSON line.
+"""
+
+import importlib.metadata
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+COUNT = 20
+WORDS = ("in:", "what", "action", "should", "the", "robot", "take", "to", "put", "stone", "out:", "?", "on", "table")
+
+
+def code_of(checkout):
+    """The three files that its folders carry, with a vision backbone small enough for a test."""
+    found = {}
+    for name in ("configuration", "modeling", "processing"):
+        text = (checkout / "prismatic" / "extern" / "hf" / f"{name}_prismatic.py").read_text()
+        found[f"{name}_prismatic.py"] = text.replace("vit_so400m_patch14_siglip_224", "vit_tiny_patch16_224")
+    return found
+
+
+def save(folder, checkout):
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.normalizers import Lowercase
+    from tokenizers.pre_tokenizers import WhitespaceSplit
+    from transformers import LlamaTokenizerFast, PreTrainedTokenizerFast  # noqa: F401
+
+    folder.mkdir(parents=True)
+    for name, text in code_of(checkout).items():
+        (folder / name).write_text(text)
+    sys.path.insert(0, str(folder.parent))
+    (folder / "__init__.py").write_text("")
+    package = folder.name
+    configuration = importlib.import_module(f"{package}.configuration_prismatic")
+    modeling = importlib.import_module(f"{package}.modeling_prismatic")
+    processing = importlib.import_module(f"{package}.processing_prismatic")
+    numbers = {"q01": [-1.0, -2.0, 0.0], "q99": [1.0, 2.0, 1.0], "mask": [True, True, False]}
+    text = {"vocab_size": 32064, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+    config = configuration.OpenVLAConfig(
+        vision_backbone_id="siglip-vit-so400m",
+        llm_backbone_id="llama2-7b-pure",
+        text_config={**text, "num_attention_heads": 4, "num_key_value_heads": 4, "pad_token_id": 32000},
+        norm_stats={"ours": {"action": numbers}, "others": {"action": {**numbers, "q99": [9.0, 9.0, 9.0]}}},
+        image_resize_strategy="resize-naive",
+    )
+    torch.manual_seed(0)
+    model = modeling.OpenVLAForActionPrediction(config).eval()
+    for value in model.language_model.parameters():
+        if value.dim() == 2:
+            torch.nn.init.normal_(value, std=0.2)
+    model.save_pretrained(folder)
+    words = ["<pad>", "<s>", "</s>", "<unk>", *WORDS]
+    made = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>"))
+    made.normalizer, made.pre_tokenizer = Lowercase(), WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, pad_token="<pad>", bos_token="<s>", eos_token="</s>")
+    images = processing.PrismaticImageProcessor(
+        image_resize_strategy="resize-naive", input_sizes=[(3, 224, 224)], interpolations=["bicubic"]
+    )
+    processing.PrismaticProcessor(images, tokenizer).save_pretrained(folder)
+    own = {"AutoConfig": "configuration_prismatic.OpenVLAConfig"}
+    own["AutoModelForVision2Seq"] = "modeling_prismatic.OpenVLAForActionPrediction"
+    for name, classes in (
+        ("config.json", own),
+        ("preprocessor_config.json", {"AutoImageProcessor": "processing_prismatic.PrismaticImageProcessor"}),
+        ("processor_config.json", {}),
+    ):
+        file = folder / name
+        data = json.loads(file.read_text()) if file.exists() else {"processor_class": "PrismaticProcessor"}
+        classes = {**classes, "AutoProcessor": "processing_prismatic.PrismaticProcessor"}
+        file.write_text(json.dumps({**data, "auto_map": classes}))
+    return model, processing.PrismaticProcessor(images, tokenizer)
+
+
+def main(folder, checkout, guest_file):
+    from PIL import Image
+
+    model, processor = save(folder, checkout)
+    spec = importlib.util.spec_from_file_location("guest", guest_file)
+    guest = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(guest)
+    policy = guest.load(str(folder), "ours")
+    rng = np.random.default_rng(0)
+    seen = [
+        {"images": {"front": rng.integers(0, 256, (64, 64, 3), np.uint8)}, "instruction": text}
+        for text in ("Put the stone.", "Put the stone on the table.") * (COUNT // 2)
+    ]
+    own = []
+    for each in seen:
+        text = guest.PROMPT.format(instruction=each["instruction"].lower().rstrip("."))
+        inputs = processor(text, Image.fromarray(each["images"]["front"]))
+        own.append(model.predict_action(**inputs, unnorm_key="ours", do_sample=False))
+    alone = [policy.act([each], [None])[0] for each in seen]
+    together = policy.act(seen, [None] * len(seen))
+    versions = {name: importlib.metadata.version(name) for name in ("transformers", "timm", "torch")}
+    found = {
+        **versions,
+        "compared": len(own),
+        "differ": sum(not np.array_equal(a, b) for a, b in zip(own, alone, strict=True)),
+        "differ_together": sum(not np.array_equal(a, b) for a, b in zip(own, together, strict=True)),
+        "different": len({a.tobytes() for a in own}),
+        "spec": policy.spec,
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
