@@ -317,10 +317,18 @@ class Session:
             self.gate.begin(message.gate, self._earlier(faults=True), read_run(self.writer.path))
             self.writer.write({"type": "gate", **message.gate, "rules": self.gate.rules.to_dict()})
 
+    def is_written(self, worker: str, nodeid: str) -> bool:
+        """Whether the rollouts of a worker's item are kept already."""
+        return self._latest.get(worker) == nodeid
+
+    def lost(self, worker: str, nodeid: str) -> None:
+        """A worker died in an item, which is given out once more."""
+        self.live.say(f"{nodeid} is run again: worker {worker} died in it")
+
     def crashed(self, report: pytest.TestReport) -> None:
         """A worker died in an item: that item is an error, and the only one. What was measured before that stays."""
         key, worker = self._key_of(report.nodeid), report.node.gateway.id
-        if key is None or self._latest.get(worker) == report.nodeid:
+        if key is None or self.is_written(worker, report.nodeid):
             return
         message = f"the worker process died while running this episode ({report.longrepr})"
         result = Result(key, "error", "worker_lost", message)
