@@ -15,8 +15,22 @@ from pytest_vla.policies.conventions import preset_names
 from pytest_vla.policies.kinds import choices
 
 Kind = Literal[
-    "text", "names", "count", "seconds", "flag", "batch", "ensemble", "video", "folders", "gigabytes", "suites"
+    "text",
+    "engine",
+    "wire",
+    "names",
+    "count",
+    "seconds",
+    "flag",
+    "batch",
+    "ensemble",
+    "video",
+    "folders",
+    "gigabytes",
+    "suites",
 ]
+
+Wire = Literal["raw", "jpeg", "auto"]
 
 # Options that had another name, refused with the new one. Run files that have the old one are read all the same.
 RENAMED = {"budget": "max-episodes", "actions": "keep-actions"}
@@ -73,6 +87,10 @@ class RunOptions:
         default=0.0,
         metadata=option("gigabytes", "GB", "Memory that a suite's own process may take; 0: all there is"),
     )
+    engine: str | None = field(
+        default=None,
+        metadata=option("engine", "ray[:HEAD:PORT]", "Run the workers of -n on a Ray cluster, or on a local Ray"),
+    )
     run_dir: str | None = field(
         default=None,
         metadata=option("text", "DIR", "Folder for run.jsonl and its companions (default: a new one in vla-runs/)"),
@@ -124,6 +142,12 @@ class InferenceOptions:
     )
     doctor: bool = field(
         default=False, metadata=flag("At the end, examine the wiring of policy and suite, as pytest-vla doctor does")
+    )
+    wire: Wire = field(
+        default="auto",
+        metadata=option(
+            "wire", "HOW", "Pictures between nodes: raw, jpeg (lossy), or auto: raw, deflated on slow links"
+        ),
     )
     allow_leaks: bool = field(
         default=False,

@@ -55,8 +55,9 @@ class Stretch:
         """The stretch that a worker wrote; None for a node id."""
         if not text.startswith(_MARK):
             return None
-        *place, ends, variants = json.loads(text.removeprefix(_MARK))
-        return cls(*place, range(*ends), tuple((perturbation, repeat) for perturbation, repeat in variants))
+        function, suite, version, task, partition, ends, variants = json.loads(text.removeprefix(_MARK))
+        named = tuple((str(perturbation), int(repeat)) for perturbation, repeat in variants)
+        return cls(function, suite, version, task, partition, range(*ends), named)
 
 
 class Outline:

@@ -317,7 +317,9 @@ class XdistHooks:
         run = node.config.stash.get(SESSION, None)
         if run is not None:
             node.workerinput["vla_log"] = str(run.log_of(node.gateway.id))
-        if run is not None and run.service is not None:
+        if run is not None and run.cluster is not None:
+            run.cluster.tell_worker(node)
+        elif run is not None and run.service is not None:
             node.workerinput["vla_served"] = told(run.service, node.gateway.id)
 
     @pytest.hookimpl(wrapper=True)
@@ -341,9 +343,9 @@ class XdistHooks:
         """Blocks suit episodes of unequal length and workers that come and go; an explicit --dist still wins."""
         if not hands_out_blocks(config):
             return None
-        run, workers = config.stash[SESSION], len(config.getoption("tx"))
-        early_stop = run.settings.gate.early_stop
-        scheduling = BlockScheduling(config, workers, early_stop, run.is_written, run.lost)
+        run = config.stash[SESSION]
+        first = len(config.getoption("tx")) if run.cluster is None else 1
+        scheduling = BlockScheduling(config, first, run.settings.gate.early_stop, run.is_written, run.lost)
         config.pluginmanager.register(scheduling, "vla-scheduling")
         return scheduling
 

@@ -86,7 +86,9 @@ class Unmade(list[pytest.Item]):
         first = self._items[entry.function]
         assert isinstance(first, pytest.Function)
         key = entry.key(inside)
-        named = {each.name: [key.id] for each in fields(first.callspec) if _is_id(getattr(first.callspec, each.name))}
+        named: dict[str, Any] = {
+            each.name: [key.id] for each in fields(first.callspec) if _is_id(getattr(first.callspec, each.name))
+        }
         callspec = replace(first.callspec, params={"episode": key}, indices={"episode": place}, **named)
         name = f"{first.originalname}[{key.id}]"
         return pytest.Function.from_parent(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from time import monotonic
@@ -48,14 +48,15 @@ class InferenceClient(Policy):
     `limit` is the number of seconds an answer may take (0: any).
     """
 
-    def __init__(self, address: str, spec: PolicySpec, limit: float = 0.0) -> None:
+    def __init__(
+        self, address: str, spec: PolicySpec, limit: float = 0.0, make_lane: Callable[[], Lane] | None = None
+    ) -> None:
         self.spec = spec
-        self._address = address
-        self._limit = limit
+        self._make_lane = make_lane or (lambda: Lane(address, limit))
         self._idle: list[Lane] = []
 
     def reset(self, episode: EpisodeKey) -> RemoteEpisode:
-        lane = self._idle.pop() if self._idle else Lane(self._address, self._limit)
+        lane = self._idle.pop() if self._idle else self._make_lane()
         state = RemoteEpisode(episode, lane)
         weakref.finalize(state, self._idle.append, lane).atexit = False
         return state
@@ -134,12 +135,12 @@ class Lane:
 
     def _connect(self) -> None:
         """Be connected to a server that is up. While it starts or restarts the connection waits in line."""
-        if self._sock is not None and not _is_closed(self._sock):
+        if self._sock is not None and not is_closed(self._sock):
             return
         self.drop()
         sock = socket.socket(socket.AF_UNIX)
         try:
-            sock.connect(_native(self._address))
+            sock.connect(native(self._address))
             message, bell = receive(sock)  # the wait for the server has the time of the episode, not of a step
         except (OSError, ChannelClosed):
             sock.close()
@@ -216,13 +217,13 @@ class Lane:
         return action
 
 
-def _is_closed(sock: socket.socket) -> bool:
+def is_closed(sock: socket.socket) -> bool:
     """Whether the server went away between two episodes: nothing else can make an idle connection readable."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return bool(poll.poll(0))
 
 
-def _native(address: str) -> str | bytes:
+def native(address: str) -> str | bytes:
     """`@name` is a Linux abstract address, which leaves no file behind."""
     return b"\0" + address[1:].encode() if address.startswith("@") else address
