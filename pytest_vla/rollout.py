@@ -83,11 +83,19 @@ def rollout(
     limit = around.timeout if timeout is None else timeout
     if suite.batch > 1 and around.together is not None:
         played = around.together.played(suite, policy, env, episode, around.upcoming, limit)
-        if played is not None:
+        if played is not None and played.result.reason != "server_lost":
             for step in played.steps:
                 around.on_step(step)
             around.on_result(played.result)
             return played.result
+    result = _attempted(suite, policy, env, episode, limit)
+    if result.reason == "server_lost":  # which says nothing of the policy: once more, from the start
+        result = _attempted(suite, policy, env, episode, limit)
+    around.on_result(result)
+    return result
+
+
+def _attempted(suite: Suite, policy: Policy, env: gymnasium.Env[Any, Any], episode: EpisodeKey, limit: float) -> Result:
     attempt = Attempt(suite, policy, env, episode)
     start = perf_counter()
     try:
@@ -97,9 +105,7 @@ def rollout(
         outcome, reason, message = "error", "timeout", f"{error} ({attempt.phase})"
     except EpisodeError as error:
         outcome, reason, message = "error", error.reason, str(error)
-    result = writable(attempt.result(outcome, reason, message, perf_counter() - start))
-    around.on_result(result)
-    return result
+    return writable(attempt.result(outcome, reason, message, perf_counter() - start))
 
 
 class Attempt:

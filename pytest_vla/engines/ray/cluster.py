@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shlex
 import socket
 import sys
@@ -40,6 +41,8 @@ class Cluster:
         self._lock = threading.Lock()
         self._closing = False
         self.ray = _ray()
+        self.address: str | None = None
+        """What every port is bound to; None for the address that Ray has of each node."""
         self._join(engine, say)
         self._folder = tempfile.TemporaryDirectory(prefix="pytest-vla-")
         self._door = socket.socket(socket.AF_UNIX)
@@ -61,7 +64,10 @@ class Cluster:
             if address:
                 self.ray.init(address=address, **quiet)
             else:
-                self.ray.init(include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+                if "RAY_AUTH_MODE" not in os.environ:  # Ray's own ports ask for a token, which ends with this run
+                    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+                self.ray.init(include_dashboard=False, **quiet)
+                self.address = "127.0.0.1"
         except Exception as error:  # Ray has no exception of its own for each of these
             where = f"at {address}" if address else "on this machine"
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -117,15 +123,16 @@ class Cluster:
         until = monotonic() + 10 * PLACED_S
         while True:
             with self._lock:
-                taken = number in self._nodes
-                if number not in self._seats or taken:
-                    self._nodes.pop(number, None)
+                if number in self._nodes:  # its worker is gone
+                    self._end(self._seats.pop(number, None))
+                    del self._nodes[number]
+                if number not in self._seats:
                     self._seats[number] = self._new_seat(1)
                 actor = self._seats[number]
             try:
                 node = self._node(actor, PLACED_S)
             except self.ray.exceptions.GetTimeoutError:
-                self.ray.kill(actor)
+                self._end(actor)
                 actor = self._new_seat(0)
                 with self._lock:
                     self._seats[number] = actor
@@ -137,7 +144,7 @@ class Cluster:
                     self._seats.pop(number, None)
                 continue
             try:
-                place: dict[str, Any] = self.ray.get(actor.open.remote(node), timeout=PLACED_S)
+                place: dict[str, Any] = self.ray.get(actor.open.remote(self.address or node), timeout=PLACED_S)
             except self.ray.exceptions.RayError:
                 if self._closing or monotonic() > until:
                     raise
@@ -163,14 +170,17 @@ class Cluster:
             seats = dict(self._seats)
         return {number: self.ray.get(each.worker.remote(), timeout=PLACED_S) for number, each in seats.items()}
 
+    def _end(self, actor: Any) -> None:
+        with suppress(Exception):  # it may have gone already
+            self.ray.kill(actor)
+
     def close(self) -> None:
         """Leave the cluster; a Ray that was started for this run ends with it."""
         self._closing = True
         self._door.close()
         with self._lock:
             for each in self._seats.values():
-                with suppress(Exception):
-                    self.ray.kill(each)
+                self._end(each)
         self.ray.shutdown()
         self._folder.cleanup()
 

@@ -27,11 +27,12 @@ ANSWER_S = 10.0
 class Replica:
     """An actor: the server of a policy on this node, reached through shared memory here and by a token from elsewhere."""
 
-    def __init__(self, options: dict[str, Any], token: str, trusted_code: list[str]) -> None:
+    def __init__(self, options: dict[str, Any], token: str, trusted_code: list[str], address: str | None) -> None:
         from pytest_vla.policies.trust import trust
 
         trust(trusted_code)
         self._options, self._token = ServiceOptions(**{**options, "devices": tuple(options["devices"])}), token
+        self._address = address
         self._service: Service | None = None
         self._crossing: Crossing | None = None
 
@@ -50,7 +51,7 @@ class Replica:
                 self._service = Service.start(self._options)
             except PolicyError as error:
                 return {"error": str(error)}
-            self._crossing = Crossing(self._service.addresses[0], node, self._token)
+            self._crossing = Crossing(self._service.addresses[0], self._address or node, self._token)
         assert self._crossing is not None
         near = self._service.addresses[0]
         place = {"node": node, "near": near, "far": self._crossing.address, "process": os.getpid()}
@@ -109,7 +110,7 @@ class ClusterService:
             max_task_retries=-1,
             max_concurrency=4,
         )(Replica)
-        return actor.remote(asdict(options), self._token, list(trusted()))
+        return actor.remote(asdict(options), self._token, list(trusted()), self.cluster.address)
 
     def _tell(self) -> None:
         """The workers' directory: where each replica is now."""

@@ -77,9 +77,8 @@ class Seat:
                 env={**os.environ, "PYTEST_VLA_SEAT": str(self.folder)},
                 preexec_fn=_end_with_parent,
             )
-        self.process.wait()  # this thread made the worker, which ends when this thread does
-        shutil.rmtree(self.folder, ignore_errors=True)
-        os._exit(0)  # and a seat without a worker takes room on the node
+        self.process.wait()  # this thread made the worker, which would end with it
+        shutil.rmtree(self.folder, ignore_errors=True)  # the driver hears of it by the connection, and ends this seat
 
 
 def _greeted(connection: socket.socket, token: str) -> list[str] | None:
