@@ -254,3 +254,11 @@ def _pairs(indices: range) -> Iterator[tuple[int, int]]:
         yield indices.start, indices.stop
     else:
         yield from ((index, index + 1) for index in indices)
+
+
+class Gone(list[int]):
+    """Says, in place of the items that a worker gives back, that it is no more."""
+
+    def __init__(self, error: object) -> None:
+        super().__init__()
+        self.error = error

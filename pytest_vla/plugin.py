@@ -28,6 +28,7 @@ from pytest_vla.collection import (
     wanted_of,
 )
 from pytest_vla.command_line import add_options, read_settings
+from pytest_vla.engines import expect_losses
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.execution import RESULTS, WHY, Execution, explain, outcome_of, suite_named
 from pytest_vla.fixtures import Fixtures
@@ -96,6 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "vla(benchmark): an episode of a pytest-vla suite; set by @vla.benchmark")
     config.addinivalue_line("markers", "vla_hunt(hunted): a hunt in a pytest-vla suite; set by @vla.hunt")
     settings = read_settings(config)
+    expect_losses(config, settings)
     provide(settings.run.data, settings.run.env_memory)
     trust(settings.inference.trust_policy)
     served = getattr(config, "workerinput", {}).get("vla_served")
@@ -152,6 +154,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     gate = config.stash[GATE]
     if gate is not None:
         run.gate = gate.attend(run.folder)
+        if gate.flags is not None and run.cluster is not None:
+            gate.flags.tell = run.cluster.tell
     config.pluginmanager.register(run, "vla-session")
     config.pluginmanager.register(Forgetting(config), "vla-forgetting")
 
@@ -347,6 +351,8 @@ class XdistHooks:
         first = len(config.getoption("tx")) if run.cluster is None else 1
         scheduling = BlockScheduling(config, first, run.settings.gate.early_stop, run.is_written, run.lost)
         config.pluginmanager.register(scheduling, "vla-scheduling")
+        if run.cluster is not None:
+            run.cluster.attend(scheduling)
         return scheduling
 
 

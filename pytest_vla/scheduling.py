@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_vla.outline import Outline
+from pytest_vla.outline import Gone, Outline
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController as Node
@@ -49,6 +49,9 @@ class BlockScheduling:
         self._free: list[range] = []
         """What nobody is to get yet."""
         self._collected: set[Node] = set()
+        self.joining: set[str] = set()
+        """The commands of workers that xdist does not wait for: they run their last item before the others do."""
+        self._joined: set[Node] = set()
         self._losses: Counter[int] = Counter()
         self._begun = False
         self._outlines: dict[Node, Outline] = {}
@@ -69,7 +72,7 @@ class BlockScheduling:
     def tests_finished(self) -> bool:
         if not self.collection_is_completed or self._left() or self._asked is not None:
             return False
-        return all(len(sent) < ENOUGH for sent in self._sent.values())
+        return all(len(sent) < (1 if node in self._joined else ENOUGH) for node, sent in self._sent.items())
 
     @property
     def has_pending(self) -> bool:
@@ -77,6 +80,8 @@ class BlockScheduling:
 
     def add_node(self, node: Node) -> None:
         self._sent[node] = []
+        if self._begun and node.gateway.spec.python in self.joining:
+            self._joined.add(node)
 
     def pytest_xdist_node_collection_finished(self, node: Node, ids: list[str]) -> None:
         """A worker sent its outline; xdist counts the items that it stands for."""
@@ -115,7 +120,10 @@ class BlockScheduling:
         self._even_out()
 
     def remove_pending_tests_from_node(self, node: Node, indices: Sequence[int]) -> None:
-        """A worker gave back what it had not begun."""
+        """A worker gave back what it had not begun, or is gone and was one that xdist does not look after."""
+        if isinstance(indices, Gone):
+            self._farewell(node, indices.error)
+            return
         self._asked = None
         back = {*indices}
         self._sent[node] = [place for place in self._sent[node] if place not in back]
@@ -138,6 +146,15 @@ class BlockScheduling:
         if self._begun:
             self._even_out()
         return crashed
+
+    def _farewell(self, node: Node, error: object) -> None:
+        """What xdist does when a worker of its own ends."""
+        self.config.hook.pytest_testnodedown(node=node, error=error)
+        self._joined.discard(node)
+        lost = self.remove_node(node) if node in self._sent else None
+        if lost is not None:
+            session: Any = self.config.pluginmanager.get_plugin("dsession")
+            session.handle_crashitem(lost, node)
 
     # --- who gets what ------------------------------------------------------------------------------------------------
 
@@ -180,7 +197,14 @@ class BlockScheduling:
             fullest.send_steal(self._sent[fullest][-spare:])
             return
         for node in idle:
-            node.shutdown()  # a worker runs its last item when it hears that no other follows
+            if node is not self._last_of_xdist(up):
+                node.shutdown()  # a worker runs its last item when it hears that no other follows
+
+    def _last_of_xdist(self, up: Sequence[Node]) -> Node | None:
+        """xdist gives up when none of its own workers is left: one stays while those that joined still run."""
+        if not any(self._sent.get(node) for node in self._joined):
+            return None
+        return next((node for node in up if node not in self._joined), None)
 
     def _fill(self, node: Node) -> None:
         """Before a worker has done what it was sent, send it the next block."""

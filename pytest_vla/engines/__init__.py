@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
     from pytest_vla.engines.ray.session import ClusterRun
 
+SPARE_RESTARTS = "1000000"  # nodes of a cluster come and go; an episode that ends two workers is not tried again
+
+
+def expect_losses(config: pytest.Config, settings: Settings) -> None:
+    """Before xdist asks: it gives a run up that loses many workers, unless --max-worker-restart was typed."""
+    if settings.run.engine is not None and config.getoption("maxworkerrestart", "") is None:
+        config.option.maxworkerrestart = SPARE_RESTARTS
+
 
 def open_cluster(config: pytest.Config, settings: Settings, run_folder: Path) -> ClusterRun | None:
     """The cluster that `--vla-engine` names, joined; None where the run is to stay on this machine."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,8 @@ class StopFlags:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.tell: Callable[[str, str], None] = lambda name, text: None
+        """Hears of every note, for workers that have another file system."""
 
     def reason(self, key: EpisodeKey) -> tuple[str, str] | None:
         """Why this episode is not needed any more, as `Unrun` has it; or None."""
@@ -85,6 +87,7 @@ class StopFlags:
         draft = path.with_suffix(".draft")
         draft.write_text(reason, encoding="utf-8")
         draft.replace(path)
+        self.tell(f"{FLAGS_FOLDER}/{path.name}", reason)
 
 
 class GateSession:

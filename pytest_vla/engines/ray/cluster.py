@@ -24,7 +24,7 @@ from pytest_vla.engines.ray import relay, seat
 from pytest_vla.policies.base import PolicyError
 
 EXCLUDED = (".git", ".venv", "venv", "__pycache__", "vla-runs", ".pytest_cache", ".mypy_cache", ".hypothesis", "build")
-PLACED_S = 20.0
+PLACED_S = 10.0
 """How long a worker waits for a free core before it shares one: xdist does nothing else meanwhile."""
 DIRECTORY = "replicas.json"
 
@@ -90,9 +90,30 @@ class Cluster:
         actor = self.ray.remote(num_cpus=cores, scheduling_strategy="SPREAD", max_concurrency=4)(seat.Seat)
         return actor.remote(dict(self._files))
 
+    def is_placed(self, spec: str, limit: float = 0.0) -> bool:
+        """Whether the seat of a gateway is on a node by now."""
+        with self._lock:
+            actor = self._seats.get(_number(spec))
+            if actor is None:
+                actor = self._seats[_number(spec)] = self._new_seat(1)
+        try:
+            self._node(actor, limit + 0.01)
+        except self.ray.exceptions.GetTimeoutError:
+            return False
+        except self.ray.exceptions.RayError:
+            self.leave(spec)
+            return False
+        return True
+
+    def leave(self, spec: str) -> None:
+        """The worker of a gateway is gone, or will not come."""
+        with self._lock:
+            self._end(self._seats.pop(_number(spec), None))
+            self._nodes.pop(_number(spec), None)
+
     def node_of(self, spec: str) -> tuple[int, str]:
         """The number of a seat by xdist's name for its gateway, and the node on which it is."""
-        number = int(spec.rpartition(" ")[2])
+        number = _number(spec)
         return number, self._nodes.get(number, "")
 
     def tell(self, name: str, text: str) -> None:
@@ -183,6 +204,10 @@ class Cluster:
                 self._end(each)
         self.ray.shutdown()
         self._folder.cleanup()
+
+
+def _number(spec: str) -> int:
+    return int(spec.rpartition(" ")[2])
 
 
 def _ray() -> Any:

@@ -1,4 +1,4 @@
-"""The policy's replicas on a cluster: actors that hold the servers of one node's part, and what the driver knows of them."""
+"""The policy's replicas on a cluster: actors that hold a server each, and what the driver knows of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANSWER_S = 10.0
 
 
 class Replica:
-    """An actor: the server of a policy on this node, reached through shared memory here and by a token from elsewhere."""
+    """An actor: a policy's server on this node, reached through shared memory here and with a token from elsewhere."""
 
     def __init__(self, options: dict[str, Any], token: str, trusted_code: list[str], address: str | None) -> None:
         from pytest_vla.policies.trust import trust

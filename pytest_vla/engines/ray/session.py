@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from pytest_vla.engines.ray.cluster import Cluster
+from pytest_vla.engines.ray.cluster import PLACED_S, Cluster
+from pytest_vla.engines.ray.joining import Joining
 from pytest_vla.engines.ray.replicas import ClusterService
 from pytest_vla.inference.session import local_source, remote_source, service_options
 from pytest_vla.options import InferenceOptions, Settings
@@ -15,15 +18,18 @@ from pytest_vla.policies.source import PolicySource
 if TYPE_CHECKING:
     import pytest
 
-SPARE_RESTARTS = 1_000_000  # nodes of a cluster come and go; an episode that ends two workers is not tried again
+START_LIMIT_S = 600.0  # for the first worker: a cluster may have to buy its first node
 
 
 class ClusterRun:
     """Registered as a plugin: xdist starts what it is told here."""
 
-    def __init__(self, cluster: Cluster, workers: int) -> None:
-        self.cluster, self.workers = cluster, workers
+    def __init__(self, cluster: Cluster, workers: int, config: pytest.Config) -> None:
+        self.cluster, self.workers, self.config = cluster, workers, config
+        self.joining = Joining(cluster, config)
+        self._late: list[Any] = []
         self.service: ClusterService | None = None
+        self.say: Callable[[str], None] = lambda line: None
 
     @classmethod
     def start(cls, config: pytest.Config, settings: Settings, run_folder: Path) -> ClusterRun:
@@ -32,10 +38,11 @@ class ClusterRun:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         say = reporter.write_line if reporter is not None and reporter.verbosity >= 0 else lambda line: None
         cluster = Cluster(settings.run.engine, run_folder, say)
-        config.add_cleanup(cluster.close)
         workers = len(config.option.tx)
         config.option.tx = cluster.specs(workers)
-        run = cls(cluster, workers)
+        run = cls(cluster, workers, config)
+        run.say = say
+        config.add_cleanup(run.close)
         config.pluginmanager.register(run, "vla-cluster")
         return run
 
@@ -64,7 +71,29 @@ class ClusterRun:
         """A file in the run folder as every worker has it."""
         self.cluster.tell(name, text)
 
+    def attend(self, scheduling: Any) -> None:
+        """Let the scheduler know whom xdist does not wait for, and open their seats when they are placed."""
+        scheduling.joining = {spec.python for spec in self._late}
+        if self._late:
+            self.joining.begin(self._late)
+
+    def close(self) -> None:
+        self.joining.close()
+        self.cluster.close()
+
     # --- xdist --------------------------------------------------------------------------------------------------------
+
+    def pytest_xdist_setupnodes(self, specs: list[Any]) -> None:
+        """xdist begins with the workers that have a place; the others join as places come."""
+        until, first = monotonic() + PLACED_S, True
+        for spec in list(specs):
+            left = START_LIMIT_S if first else max(until - monotonic(), 0.0)
+            first = False
+            if not self.cluster.is_placed(spec.python, left) and len(specs) > 1:
+                specs.remove(spec)
+                self._late.append(spec)
+        if self._late:
+            self.say(f"vla: {len(specs)} of {self.workers} workers have a core; the others join as cores come")
 
     def pytest_xdist_getremotemodule(self) -> Any:
         from pytest_vla.engines.ray import remote
