@@ -266,6 +266,10 @@ class ReportOptions:
         default=None,
         metadata=option("video", "WHICH", "Episodes to film for the report: unsolved, all, none, or N unsolved a task"),
     )
+    media: str | None = field(
+        default=None,
+        metadata=option("text", "ADDRESS", "Where workers put films: a folder, or what fsspec reaches (s3://...)"),
+    )
     keep_actions: bool = field(
         default=False, metadata=flag("Keep the actions of every episode in the run file (on with --vla-report)")
     )
@@ -280,7 +284,7 @@ class ReportOptions:
     @property
     def taping(self) -> bool:
         """Whether the run file keeps what the policy did: films are then drawn without it."""
-        return self.keep_actions or self.reporting
+        return self.keep_actions or self.reporting or self.media is not None
 
     @property
     def reporting(self) -> bool:

@@ -115,6 +115,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[GATE] = register_gate(config, settings)
     register_report(config, settings)
     register_recording(config, settings)
+    if settings.report.media is not None:
+        from pytest_vla.report.media import register_media
+
+        register_media(config, settings, config.stash[EXECUTION])
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(XdistHooks(), "vla-xdist")
     if config.option.help or not (settings.inference.policy or settings.run.suite):

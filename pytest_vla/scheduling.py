@@ -140,9 +140,9 @@ class BlockScheduling:
         self._collected.discard(node)
         if self._asked is node:
             self._asked = None
-        crashed = self._lost(node, sent.pop(0)) if sent else None
-        for places in reversed([*_ranges(sent), part]):
+        for places in reversed([*_ranges(sent[1:]), part]):
             self._give_back(places)
+        crashed = self._lost(node, sent[0]) if sent else None
         if self._begun:
             self._even_out()
         return crashed

@@ -57,6 +57,13 @@ def local_source(options: InferenceOptions) -> PolicySource:
     return _asked_as_told(source, LocalPolicy(source.policy, fixed_batch(options)), options)
 
 
+def loaded_source(source: SharedSource, options: InferenceOptions) -> SharedSource:
+    """A policy that is loaded in this process, asked as a run asks it."""
+    from pytest_vla.inference.local import LocalPolicy
+
+    return _asked_as_told(source, LocalPolicy(source.policy, fixed_batch(options)), options)
+
+
 def held_source(policy: Policy, options: InferenceOptions) -> PolicySource:
     """A policy that somebody holds in this process, asked as if it had been named."""
     from pytest_vla.inference.local import LocalPolicy

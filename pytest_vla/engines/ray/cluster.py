@@ -40,20 +40,20 @@ class Cluster:
         """What every seat has been told, for those that come later."""
         self._lock = threading.Lock()
         self._closing = False
-        self.ray = _ray()
+        _, _, named = engine.partition(":")
+        address = named or os.environ.get("RAY_ADDRESS")
+        self.ray = _ray(local=not address)
         self.address: str | None = None
         """What every port is bound to; None for the address that Ray has of each node."""
-        self._join(engine, say)
+        self._join(address, say)
         self._folder = tempfile.TemporaryDirectory(prefix="pytest-vla-")
         self._door = socket.socket(socket.AF_UNIX)
         self._door.bind(str(Path(self._folder.name) / "door"))
         self._door.listen(1024)
         threading.Thread(target=self._answer_relays, name="vla-cluster", daemon=True).start()
 
-    def _join(self, engine: str, say: Callable[[str], None]) -> None:
+    def _join(self, address: str | None, say: Callable[[str], None]) -> None:
         """The cluster that was named, the one of the environment, or a new one on this machine."""
-        _, _, named = engine.partition(":")
-        address = named or os.environ.get("RAY_ADDRESS")
         say(f"vla: joining Ray at {address} ..." if address else "vla: starting a local Ray ...")
         environment: dict[str, Any] = {"working_dir": os.getcwd(), "excludes": [*EXCLUDED, *_in_cwd(self.run_folder)]}
         environment["env_vars"] = _own_variables()
@@ -64,8 +64,6 @@ class Cluster:
             if address:
                 self.ray.init(address=address, **quiet)
             else:
-                if "RAY_AUTH_MODE" not in os.environ:  # Ray's own ports ask for a token, which ends with this run
-                    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
                 self.ray.init(include_dashboard=False, **quiet)
                 self.address = "127.0.0.1"
         except Exception as error:  # Ray has no exception of its own for each of these
@@ -210,7 +208,10 @@ def _number(spec: str) -> int:
     return int(spec.rpartition(" ")[2])
 
 
-def _ray() -> Any:
+def _ray(local: bool) -> Any:
+    """Ray, whose own ports ask for a token; that of a local one is made here and ends with the run."""
+    if local and "ray" not in sys.modules and "RAY_AUTH_MODE" not in os.environ:
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # read when it is imported
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     try:
         import ray
