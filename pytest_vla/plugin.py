@@ -32,7 +32,7 @@ from pytest_vla.engines import expect_losses
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.execution import RESULTS, WHY, Execution, explain, outcome_of, suite_named
 from pytest_vla.fixtures import Fixtures
-from pytest_vla.forgetting import Forgetting, forget
+from pytest_vla.forgetting import Forgetting, forget, lightened
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.plugin import GateHooks, register_gate
 from pytest_vla.hunt.hooks import HuntHooks
@@ -334,7 +334,7 @@ class XdistHooks:
     def pytest_report_to_serializable(self, config: pytest.Config) -> Iterator[None]:
         """What cannot be sent would end the worker and lose its episode: it is sent as text."""
         data: Any = yield
-        return sendable(data) if is_worker(config) else data  # type: ignore[no-any-return]
+        return sendable(lightened(data)) if is_worker(config) else data  # type: ignore[no-any-return]
 
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         run = node.config.stash.get(SESSION, None)
