@@ -1,6 +1,6 @@
 """Past one machine: what a plan, a result and a Ray cluster cost, what kills cost, and where the design ends.
 
-`python -m benchmarks.cluster [--quick] [--part=NAME]`; the kills take an hour in full and need root (network namespaces).
+`python -m benchmarks.cluster [--quick] [--part=NAME]`; the kills take an hour in full and need root, for namespaces.
 """
 
 from __future__ import annotations

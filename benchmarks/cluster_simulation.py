@@ -23,6 +23,7 @@ from benchmarks.cluster_kills import SUITE, episodes_of
 from pytest_vla.scheduling import BLOCK
 
 STEPS, STEP_S = 5, 0.05
+WORKERS = (1, 2, 4, 8, 16, 32, 64, 125, 250, 500, 1000)
 CALL_S, ROW_S = 0.02, 0.002
 
 POLICY = f"""
@@ -176,9 +177,14 @@ def check(driver_s: float, quick: bool) -> tuple[Costs, dict[int, dict[str, floa
 def curves(costs: Costs) -> dict[int, dict[int, dict[str, Any]]]:
     """By replicas and workers, to a thousand of these and 64 of those."""
     return {
-        replicas: {n: simulate(costs, n, replicas, 20.0) for n in (8, 16, 32, 64, 125, 250, 500, 1000) if n >= replicas}
+        replicas: {n: simulate(costs, n, replicas, _long_enough(n, replicas)) for n in WORKERS if n >= replicas}
         for replicas in (1, 4, 16, 64)
     }
+
+
+def _long_enough(workers: int, replicas: int) -> float:
+    """Seconds: where a replica is full, all its workers take turns many times."""
+    return 20.0 + 0.3 * workers / replicas
 
 
 def ends(costs: Costs) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Where a run grows past one machine: xdist's workers and the policy's replicas on the nodes of a cluster.
 
-May import `inference`, `options` and `policies`. One folder an engine; read `ray/session.py` first.
+May import `inference`, `options`, `outline` and `policies`. One folder an engine. Read `ray/session.py` first.
 """
 
 from __future__ import annotations

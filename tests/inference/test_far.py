@@ -28,7 +28,8 @@ class Sum(vla.Policy):
         return None
 
     def act(self, observations, states):
-        return [np.array([each["images"]["front"].astype(float).sum(), each["state"]["x"].sum()]) for each in observations]
+        sums = [(each["images"]["front"].astype(float).sum(), each["state"]["x"].sum()) for each in observations]
+        return [np.array(each) for each in sums]
 
 def make():
     return Sum()
