@@ -28,7 +28,9 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "options": (("options", "command_line", "command"), ("policies", "suite")),
     "sim": (("sim",), ()),
     "kit": (("kit",), ("episode", "perturb", "policies", "sim", "suite")),
-    "inference": (("inference",), ("episode", "options", "policies", "suite")),
+    "outline": (("outline", "unmade"), ("episode", "run")),
+    "inference": (("inference",), ("episode", "options", "policies", "rollout", "suite")),
+    "engines": (("engines",), ("inference", "options", "outline", "policies")),
     "isolate": (
         ("isolate",),
         ("episode", "kit", "options", "perturb", "policies", "rollout", "run", "suite"),
@@ -37,7 +39,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "readers": (("readers",), ("episode", "options", "run")),
     "messages": (("messages",), ("episode", "run")),
     "train": (("train",), ("inference", "messages", "options", "policies", "rollout", "suite")),
-    "gate": (("gate",), ("answers", "episode", "options", "run", "suite")),
+    "gate": (("gate",), ("answers", "episode", "options", "outline", "run", "suite")),
     "replay": (("replay",), ("episode", "inference", "policies", "rollout", "run", "suite")),
     "report": (
         ("report",),
@@ -49,7 +51,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "execution": (
         ("execution",),
-        ("episode", "inference", "messages", "options", "policies", "rollout", "run", "suite"),
+        ("episode", "inference", "messages", "options", "outline", "policies", "rollout", "run", "suite"),
     ),
     "hunt": (
         ("hunt",),
@@ -59,7 +61,13 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("doctor",),
         ("inference", "options", "policies", "rollout", "run", "suite"),
     ),
-    "plugin": (("plugin", "session", "fixtures", "collection", "ending", "forgetting", "reference", "several"), ("*",)),
+    "plugin": (
+        (
+            *("plugin", "session", "fixtures", "collection", "planning", "scheduling", "ending", "forgetting"),
+            *("reference", "several"),
+        ),
+        ("*",),
+    ),
     "cli": (("cli",), ("*",)),
     "suites": (("suites",), ("answers", "episode", "isolate", "kit", "perturb", "policies", "sim", "suite")),
     "suites' policies": (("suites.policy",), ("answers", "episode", "kit", "policies", "suite", "suites", "train")),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -16,7 +15,8 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.hunt.items import HuntKey, hunt_of
 from pytest_vla.hunt.mark import MARK as HUNT_MARK
 from pytest_vla.options import RobustnessOptions, RunOptions, Settings
-from pytest_vla.run import KeySet, Plan, Unrun
+from pytest_vla.outline import Wanted
+from pytest_vla.run.plan import HuntName
 from pytest_vla.suggest import unknown
 from pytest_vla.suite import (
     Suite,
@@ -203,24 +203,24 @@ def benchmark_of(function: pytest.Item) -> Benchmark | None:
     return mark.args[0] if mark and mark.args and isinstance(mark.args[0], Benchmark) else None
 
 
-def parametrize(metafunc: pytest.Metafunc, asked: Benchmark, settings: Settings, done: KeySet) -> None:
-    """Give a benchmark function one item per episode that was asked for and is not done yet."""
+def check_fixtures(metafunc: pytest.Metafunc) -> None:
     if "episode" not in metafunc.fixturenames:
         raise pytest.UsageError(
             f"{metafunc.definition.nodeid}: a benchmark function must take the fixtures policy, env and episode"
         )
-    episodes = episodes_of(asked, settings)
-    if len(done):
-        episodes = [key for key in episodes if key not in done]
+
+
+def parametrize(metafunc: pytest.Metafunc, episodes: Sequence[EpisodeKey]) -> None:
+    """Give a benchmark function one item per episode."""
     # Through the fixture of that name: a value that pytest itself hands over takes it twice as long.
     metafunc.parametrize("episode", episodes, indirect=True, ids=[key.id for key in episodes])
 
 
-def episodes_of(asked: Benchmark, settings: Settings) -> list[EpisodeKey]:
+def wanted_of(asked: Benchmark, settings: Settings) -> Wanted:
     """The episodes of one benchmark function under the options, task by task."""
     run = settings.run
     if run.suite and asked.suite not in run.suite:
-        return []
+        return Wanted(asked.suite, "")
     try:
         suite = get_suite(asked.suite)
         cells = suite.select(asked.tasks, asked.partitions or _known(run.partition, suite.partitions()))
@@ -232,13 +232,8 @@ def episodes_of(asked: Benchmark, settings: Settings) -> list[EpisodeKey]:
         cells = [cell for cell in cells if cell[1] in run.partition]
     count = next(n for n in (run.episodes, asked.episodes, DEFAULT_EPISODES) if n is not None)
     indices = range(run.first_episode, run.first_episode + count)
-    return [
-        replace(suite.episode(task, partition, index, perturbation), repeat=repeat)
-        for task, partition in _task_by_task(suite, cells)
-        for index in indices
-        for perturbation in _perturbations(settings.robustness)
-        for repeat in range(max(1, run.repeat))
-    ]
+    variants = [(name, repeat) for name in _perturbations(settings.robustness) for repeat in range(max(1, run.repeat))]
+    return Wanted(suite.name, suite.version, _task_by_task(suite, cells), indices, tuple(variants))
 
 
 def _perturbations(options: RobustnessOptions) -> list[str]:
@@ -274,18 +269,6 @@ def key_of_item(item: pytest.Item) -> EpisodeKey | HuntKey | None:
     return episode_of(item) or hunt_of(item)
 
 
-def check_unique(items: list[pytest.Item]) -> None:
-    """An episode is measured once: two functions that collect the same key would overwrite each other's result."""
-    seen: dict[EpisodeKey, str] = {}
-    for item in items:
-        key = episode_of(item)
-        if key is None:
-            continue
-        other = seen.setdefault(key, item.nodeid)
-        if other != item.nodeid:
-            raise pytest.UsageError(f"episode {key} is collected twice: by {other} and by {item.nodeid}")
-
-
 def episode_of(item: pytest.Item) -> EpisodeKey | None:
     """The episode of a benchmark item."""
     callspec = getattr(item, "callspec", None)
@@ -293,30 +276,8 @@ def episode_of(item: pytest.Item) -> EpisodeKey | None:
     return value if isinstance(value, EpisodeKey) else None
 
 
-def plan_of(items: Sequence[pytest.Item], left_out: KeySet, done: KeySet) -> Plan:
-    """What this session sets out to do, with what a resumed run has; a shard leaves some of the whole to others."""
-    episodes = [episode for item in items if (episode := episode_of(item)) is not None]
-    hunts = [hunt for item in items if (hunt := hunt_of(item)) is not None]
-    part = done | KeySet.of(episodes)
-    names = frozenset((hunt.suite, hunt.task, hunt.partition) for hunt in hunts)
-    return Plan(part, part | left_out if len(left_out) else part, names)
-
-
-def thin_out(items: list[pytest.Item], reason: Callable[[EpisodeKey], str | None]) -> list[Unrun]:
-    """Of what cannot run here for one reason one item stays, which is skipped and says it; what others would run."""
-    absent: dict[str, list[EpisodeKey]] = {}
-    kept = []
-    for item in items:
-        key = episode_of(item)
-        why = reason(key) if key is not None else None
-        if key is not None and why is not None:
-            if why in absent:
-                absent[why].append(key)
-                continue
-            absent[why] = []
-        kept.append(item)
-    items[:] = kept
-    return [Unrun("unavailable", why, KeySet.of(keys)) for why, keys in absent.items() if keys]
+def hunts_in(items: Iterable[pytest.Item]) -> frozenset[HuntName]:
+    return frozenset(hunt.name for item in items if (hunt := hunt_of(item)) is not None)
 
 
 def functions_of(items: Sequence[pytest.Item]) -> dict[str, tuple[str, str]]:

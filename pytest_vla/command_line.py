@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -65,7 +66,7 @@ def read_value(option: Option, value: Any, where: str) -> Any:
 
 def _arguments(option: Option) -> dict[str, Any]:
     """What pytest's parser has to know; what was typed is read later, so that it can come from pyproject.toml too."""
-    shown = "" if option.default in (None, (), False) else f" (default: {option.default:g})"
+    shown = "" if option.default in (None, (), False) else f" (default: {_shown(option.default)})"
     how: dict[str, Any] = {"dest": _dest(option.key), "default": None, "help": option.help + shown}
     if option.kind == "flag":
         return {**how, "action": "store_true"}
@@ -192,6 +193,22 @@ def _ensemble(value: Any) -> str:
     return str(value)
 
 
+def _shown(default: Any) -> str:
+    return default if isinstance(default, str) else f"{default:g}"
+
+
+def _wire(value: Any) -> str:
+    if value not in ("raw", "jpeg", "auto"):
+        raise ValueError
+    return str(value)
+
+
+def _engine(value: Any) -> str:
+    if not re.fullmatch(r"ray(:[^\s:]+:\d+)?", str(value)):
+        raise ValueError
+    return str(value)
+
+
 def _video(value: Any) -> str:
     if value not in ("unsolved", "all", "none"):
         _count(value)
@@ -215,6 +232,8 @@ KINDS: dict[Kind, Reader] = {
     "flag": Reader(_flag, "true or false"),
     "batch": Reader(_batch, "a whole number, 1 or more, or auto"),
     "ensemble": Reader(_ensemble, "newest, mean or exponential"),
+    "engine": Reader(_engine, "ray or ray:HEAD:PORT"),
+    "wire": Reader(_wire, "raw, jpeg or auto"),
     "suites": Reader(_suites, "names separated by commas"),
     "folders": Reader(_folders, "[SUITE=]DIR"),
     "gigabytes": Reader(_seconds, "a number of gigabytes, 0 or more"),

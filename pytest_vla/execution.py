@@ -24,6 +24,7 @@ from pytest_vla.rollout import Step, Surroundings, surroundings
 from pytest_vla.run import Failure, Plan, Record
 from pytest_vla.run.trace import Tape
 from pytest_vla.suite import Suite, SuiteError, get_suite
+from pytest_vla.unmade import Unmade
 
 if TYPE_CHECKING:
     import gymnasium
@@ -189,9 +190,12 @@ class Execution:
         if batch == 1 or self.settings.report.record is not None:
             return ()
         items = item.session.items
-        if self._places is None:
-            self._places = {each.nodeid: place for place, each in enumerate(items)}
-        place = self._places[item.nodeid]
+        if isinstance(items, Unmade):
+            place = items.place(item)
+        else:
+            if self._places is None:
+                self._places = {each.nodeid: place for place, each in enumerate(items)}
+            place = self._places[item.nodeid]
         function = item.nodeid.partition("[")[0]
         following = items[place + 1 : place + LOOK_AHEAD * batch]
         return [each.callspec.params["episode"] for each in following if each.nodeid.partition("[")[0] == function]  # type: ignore[attr-defined]

@@ -26,6 +26,8 @@ class Forgetting:
     def __init__(self, config: pytest.Config, worker: bool = False) -> None:
         self.config, self.worker = config, worker
         self._timed = config.getoption("durations", None) is not None
+        self._listed = self._timed or bool({*"pPA"} & {*(config.getoption("reportchars", "") or "")})
+        self._example: pytest.TestReport | None = None
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -39,12 +41,30 @@ class Forgetting:
         for attribute in SENT:
             vars(report).pop(attribute, None)
 
+        if not self._listed:
+            self._share(report)
+
+    def _share(self, report: pytest.TestReport) -> None:
+        """One report stands for all that passed and that nobody lists: they are only counted."""
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        passed = terminal.stats.get("passed", ()) if terminal is not None else ()
+        if passed and passed[-1] is report:
+            self._example = self._example or report
+            passed[-1] = self._example
+
     def _drop(self, report: pytest.TestReport) -> None:
         """Of the controller's, only set-ups and tear-downs that passed: they count for `--durations` alone."""
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
         for reports in terminal.stats.values() if terminal is not None else ():
             if reports and reports[-1] is report:
                 reports.pop()
+
+
+def lightened(data: Any) -> Any:
+    """A report of an episode's phase that passed as it is sent: what nobody asks of it afterwards costs the driver."""
+    if isinstance(data, dict) and data.get("outcome") == "passed" and "[" in data.get("nodeid", ""):
+        return {**data, "keywords": NOTHING}
+    return data
 
 
 def forget(item: pytest.Item, *stashed: pytest.StashKey[Any]) -> None:

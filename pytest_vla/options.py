@@ -16,6 +16,8 @@ from pytest_vla.policies.kinds import choices
 
 Kind = Literal[
     "text",
+    "engine",
+    "wire",
     "names",
     "devices",
     "count",
@@ -28,6 +30,8 @@ Kind = Literal[
     "gigabytes",
     "suites",
 ]
+
+Wire = Literal["raw", "jpeg", "auto"]
 
 # Options that had another name, refused with the new one. Run files that have the old one are read all the same.
 RENAMED = {"budget": "max-episodes", "actions": "keep-actions"}
@@ -84,6 +88,10 @@ class RunOptions:
         default=0.0,
         metadata=option("gigabytes", "GB", "Memory that a suite's own process may take; 0: all there is"),
     )
+    engine: str | None = field(
+        default=None,
+        metadata=option("engine", "ray[:HEAD:PORT]", "Run the workers of -n on a Ray cluster, or on a local Ray"),
+    )
     run_dir: str | None = field(
         default=None,
         metadata=option("text", "DIR", "Folder for run.jsonl and its companions (default: a new one in vla-runs/)"),
@@ -135,6 +143,12 @@ class InferenceOptions:
     )
     doctor: bool = field(
         default=False, metadata=flag("At the end, examine the wiring of policy and suite, as pytest-vla doctor does")
+    )
+    wire: Wire = field(
+        default="auto",
+        metadata=option(
+            "wire", "HOW", "Pictures between nodes: raw, jpeg (lossy), or auto: raw, deflated on slow links"
+        ),
     )
     allow_leaks: bool = field(
         default=False,
@@ -253,6 +267,10 @@ class ReportOptions:
         default=None,
         metadata=option("video", "WHICH", "Episodes to film for the report: unsolved, all, none, or N unsolved a task"),
     )
+    media: str | None = field(
+        default=None,
+        metadata=option("text", "ADDRESS", "Where workers put films: a folder, or what fsspec reaches (s3://...)"),
+    )
     keep_actions: bool = field(
         default=False, metadata=flag("Keep the actions of every episode in the run file (on with --vla-report)")
     )
@@ -267,7 +285,7 @@ class ReportOptions:
     @property
     def taping(self) -> bool:
         """Whether the run file keeps what the policy did: films are then drawn without it."""
-        return self.keep_actions or self.reporting
+        return self.keep_actions or self.reporting or self.media is not None
 
     @property
     def reporting(self) -> bool:

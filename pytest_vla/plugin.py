@@ -18,23 +18,21 @@ from pytest_vla.collection import (
     check_after_collection,
     check_before_collection,
     check_checkout,
-    check_unique,
+    check_fixtures,
     default_files,
     drop_empty,
-    episode_of,
     functions_of,
     key_of_item,
     name_members,
-    parametrize,
-    plan_of,
-    thin_out,
     use_files,
+    wanted_of,
 )
 from pytest_vla.command_line import add_options, read_settings
+from pytest_vla.engines import expect_losses
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.execution import RESULTS, WHY, Execution, explain, outcome_of, suite_named
 from pytest_vla.fixtures import Fixtures
-from pytest_vla.forgetting import Forgetting, forget
+from pytest_vla.forgetting import Forgetting, forget, lightened
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.plugin import GateHooks, register_gate
 from pytest_vla.hunt.hooks import HuntHooks
@@ -53,14 +51,17 @@ from pytest_vla.messages import (
     send,
     sendable,
 )
+from pytest_vla.planning import Planning
 from pytest_vla.policies.trust import trust
 from pytest_vla.reference import reference_run
 from pytest_vla.report.session import register_report
-from pytest_vla.run import KeySet, Unrun
+from pytest_vla.run import KeySet
+from pytest_vla.scheduling import BlockScheduling
 from pytest_vla.session import Session
 from pytest_vla.several import run_each, split
 from pytest_vla.suite import provide, shipped_test_modules
 from pytest_vla.train.recording import register_recording
+from pytest_vla.unmade import WHOLE_PLAN
 
 EXECUTION: pytest.StashKey[Execution] = pytest.StashKey()
 FIXTURES: pytest.StashKey[Fixtures] = pytest.StashKey()
@@ -68,10 +69,7 @@ ASKED: pytest.StashKey[list[Benchmark]] = pytest.StashKey()
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 HUNTS: pytest.StashKey[HuntHooks] = pytest.StashKey()
 GATE: pytest.StashKey[GateHooks | None] = pytest.StashKey()
-LEFT_OUT: pytest.StashKey[KeySet] = pytest.StashKey()
-"""Episodes of other shards."""
-UNAVAILABLE: pytest.StashKey[list[Unrun]] = pytest.StashKey()
-"""Episodes of suites that cannot run here."""
+PLANNING: pytest.StashKey[Planning] = pytest.StashKey()
 PLANNED: pytest.StashKey[Planned] = pytest.StashKey()
 """What a worker has still to tell the controller."""
 
@@ -99,6 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "vla(benchmark): an episode of a pytest-vla suite; set by @vla.benchmark")
     config.addinivalue_line("markers", "vla_hunt(hunted): a hunt in a pytest-vla suite; set by @vla.hunt")
     settings = read_settings(config)
+    expect_losses(config, settings)
     provide(settings.run.data, settings.run.env_memory)
     trust(settings.inference.trust_policy)
     served = getattr(config, "workerinput", {}).get("vla_served")
@@ -110,11 +109,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[FIXTURES] = Fixtures(config.stash[EXECUTION], config)
     config.pluginmanager.register(config.stash[FIXTURES], "vla-fixtures")
     config.stash[ASKED] = []
+    config.stash[PLANNING] = Planning(config)
     config.stash[HUNTS] = HuntHooks(config, config.stash[EXECUTION])
     config.pluginmanager.register(config.stash[HUNTS], "vla-hunts")
     config.stash[GATE] = register_gate(config, settings)
     register_report(config, settings)
     register_recording(config, settings)
+    if settings.report.media is not None:
+        from pytest_vla.report.media import register_media
+
+        register_media(config, settings, config.stash[EXECUTION])
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(XdistHooks(), "vla-xdist")
     if config.option.help or not (settings.inference.policy or settings.run.suite):
@@ -154,6 +158,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     gate = config.stash[GATE]
     if gate is not None:
         run.gate = gate.attend(run.folder)
+        if gate.flags is not None and run.cluster is not None:
+            gate.flags.tell = run.cluster.tell
     config.pluginmanager.register(run, "vla-session")
     config.pluginmanager.register(Forgetting(config), "vla-forgetting")
 
@@ -180,7 +186,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.config.stash[ASKED].append(hunted)
     elif asked is not None:
         metafunc.config.stash[ASKED].append(asked)
-        parametrize(metafunc, asked, metafunc.config.stash[EXECUTION].settings, _done(metafunc.config))
+        check_fixtures(metafunc)
+        wanted = wanted_of(asked, metafunc.config.stash[EXECUTION].settings)
+        metafunc.config.stash[PLANNING].add(metafunc, wanted, _done(metafunc.config))
 
 
 @pytest.hookimpl(trylast=True)
@@ -190,10 +198,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         check_after_collection(config.stash[EXECUTION].settings, config.stash[ASKED])
         config.stash[HUNTS].check(items)
         drop_empty(items)
-        check_unique(items)
-        _arrange(config, items)
-        if not config.option.collectonly:
-            config.stash[UNAVAILABLE] = thin_out(items, config.stash[EXECUTION].lacks)
+        config.stash[PLANNING].arrange(items, config.stash[GATE], config.stash[EXECUTION].lacks)
     except (pytest.UsageError, GateError) as error:
         if not is_worker(config):
             raise pytest.UsageError(str(error)) from None
@@ -201,33 +206,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.clear()
 
 
-def _arrange(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Items in the order the gate wants them, without those of other shards."""
-    gate = config.stash[GATE]
-    if gate is None:
-        return
-    episodes = [(item, key) for item in items if (key := episode_of(item)) is not None]
-    places = gate.arrange([key for _, key in episodes])
-    dropped = [episodes[place] for place in sorted({*range(len(episodes))} - {*places})]
-    if dropped:
-        config.hook.pytest_deselected(items=[item for item, _ in dropped])
-    config.stash[LEFT_OUT] = KeySet.of(key for _, key in dropped)
-    items[:] = [item for item in items if episode_of(item) is None] + [episodes[place][0] for place in places]
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_finish(session: pytest.Session) -> Iterator[None]:
     """The plan is known where items are collected; a worker tells it with its first item."""
     config = session.config
-    if config.option.collectonly or not any(key_of_item(item) for item in session.items):
+    items, planning = session.items, config.stash[PLANNING]
+    outlined = planning.outline(items) is not None
+    if outlined:
+        session.items = planning.shown_to_xdist(session)
+    yield
+    if outlined:
+        session.items = planning.unmade(items)
+    if config.option.collectonly or not any(key_of_item(item) for item in items):
         return
     gc.freeze()  # items live until the end: looking through all of them again and again frees nothing
-    unavailable = config.stash.get(UNAVAILABLE, [])
-    absent = KeySet.of(key for each in unavailable for key in each.keys)
-    plan = plan_of(session.items, config.stash.get(LEFT_OUT, KeySet()), _done(config) | absent)
+    plan = planning.plan(items, _done(config))
     gate = config.stash[GATE]
     scope = gate.scope(plan) if gate is not None else None
-    planned = Planned(plan, functions_of(session.items), scope, config.stash[EXECUTION].leaked(plan), unavailable)
+    leaked = config.stash[EXECUTION].leaked(plan)
+    planned = Planned(plan, functions_of(items), scope, leaked, planning.unavailable)
     if SESSION in config.stash:
         config.stash[SESSION].take(planned)
     elif is_worker(config):
@@ -324,17 +321,20 @@ class XdistHooks:
     def pytest_configure_node(self, node: Any) -> None:
         """Workers and their replacements all collect the same: the controller says what is done already."""
         node.workerinput["vla_done"] = _done(node.config).to_list()
+        node.workerinput[WHOLE_PLAN] = hands_out_blocks(node.config)
         run = node.config.stash.get(SESSION, None)
         if run is not None:
             node.workerinput["vla_log"] = str(run.log_of(node.gateway.id))
-        if run is not None and run.service is not None:
+        if run is not None and run.cluster is not None:
+            run.cluster.tell_worker(node)
+        elif run is not None and run.service is not None:
             node.workerinput["vla_served"] = told(run.service, node.gateway.id)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_to_serializable(self, config: pytest.Config) -> Iterator[None]:
         """What cannot be sent would end the worker and lose its episode: it is sent as text."""
         data: Any = yield
-        return sendable(data) if is_worker(config) else data  # type: ignore[no-any-return]
+        return sendable(lightened(data)) if is_worker(config) else data  # type: ignore[no-any-return]
 
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         run = node.config.stash.get(SESSION, None)
@@ -348,13 +348,22 @@ class XdistHooks:
             run.crashed(report)
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Work stealing is what suits episodes of unequal length; an explicit --dist still wins."""
-        typed = any(str(arg).startswith("--dist") for arg in config.invocation_params.args)
-        if typed or config.getvalue("dist") != "load" or config.stash.get(SESSION, None) is None:
+        """Blocks suit episodes of unequal length and workers that come and go; an explicit --dist still wins."""
+        if not hands_out_blocks(config):
             return None
-        from xdist.scheduler import WorkStealingScheduling
+        run = config.stash[SESSION]
+        first = len(config.getoption("tx")) if run.cluster is None else 1
+        scheduling = BlockScheduling(config, first, run.settings.gate.early_stop, run.is_written, run.lost)
+        config.pluginmanager.register(scheduling, "vla-scheduling")
+        if run.cluster is not None:
+            run.cluster.attend(scheduling)
+        return scheduling
 
-        return WorkStealingScheduling(config, log)
+
+def hands_out_blocks(config: pytest.Config) -> bool:
+    """Whether our scheduler serves this run: a run of episodes for which no other way was typed."""
+    typed = any(str(arg).startswith("--dist") for arg in config.invocation_params.args)
+    return not typed and config.getvalue("dist") == "load" and config.stash.get(SESSION, None) is not None
 
 
 class WorkerLog:

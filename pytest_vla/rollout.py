@@ -83,7 +83,7 @@ def rollout(
     limit = around.timeout if timeout is None else timeout
     if suite.batch > 1 and around.together is not None:
         played = around.together.played(suite, policy, env, episode, around.upcoming, limit)
-        if played is not None:
+        if played is not None and played.result.reason != "server_lost":
             for step in played.steps:
                 around.on_step(step)
             around.on_result(played.result)

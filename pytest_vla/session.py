@@ -13,6 +13,7 @@ import pytest
 
 from pytest_vla.answers.collected import reference_line
 from pytest_vla.ending import CLEAN, Ending
+from pytest_vla.engines import open_cluster
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.execution import misfit
 from pytest_vla.inference.cost import cost_lines
@@ -61,6 +62,8 @@ from pytest_vla.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from pytest_vla.doctor.findings import Examination
+    from pytest_vla.engines.ray.replicas import ClusterService
+    from pytest_vla.engines.ray.session import ClusterRun
     from pytest_vla.gate.plugin import GateSession
     from pytest_vla.inference.service import Service
 
@@ -75,7 +78,9 @@ class Session:
 
     def __init__(self, config: pytest.Config, settings: Settings, source: PolicySource, held: RunFolder) -> None:
         self.config, self.settings, self.source, self._held = config, settings, source, held
-        self.service: Service | None = None
+        self.service: Service | ClusterService | None = None
+        self.cluster: ClusterRun | None = None
+        """Where the workers are, if not on this machine."""
         self.gate: GateSession | None = None
         self.usage_error: str | None = None
         self.reference: Path | None = None
@@ -115,7 +120,12 @@ class Session:
             config.add_cleanup(held.close)
             settings = _in_mode_of_before(config, settings, held.file)
             _say_loading(config, settings.inference.policy or "")
-            source, service = open_policy(settings.inference, asked.timeout, local_workers(config), held.path / LOGS)
+            cluster = open_cluster(config, settings, held.path)
+            source, service = (
+                cluster.open_policy(settings.inference, asked.timeout)
+                if cluster is not None
+                else open_policy(settings.inference, asked.timeout, local_workers(config), held.path / LOGS)
+            )
             if service is not None:
                 config.add_cleanup(service.close)
             for name in settings.run.suite:
@@ -125,10 +135,10 @@ class Session:
                     raise PolicyError(f"policy '{settings.inference.policy}' cannot act in suite '{name}': {mismatch}")
             session = cls(config, settings, source, held)
             config.add_cleanup(session.close)
-            session.service = service
+            session.service, session.cluster = service, cluster
             if service is not None:
                 service.tell_processes(session._watchdog.watch)
-            session.live.statistics = service.statistics if service is not None else None
+            session.live.statistics = service.statistics if service is not None and cluster is None else None
             return session
         except (PolicyError, RunFileError) as error:
             raise pytest.UsageError(str(error)) from error
@@ -269,7 +279,8 @@ class Session:
             case Said(text):
                 self.live.say(text)
             case Working(process):
-                self._watchdog.watch(process)
+                if self.cluster is None:  # the number means another process here
+                    self._watchdog.watch(process)
 
     def _write(self, record: Record) -> None:
         self.writer.write_text(record.to_text())
@@ -317,10 +328,18 @@ class Session:
             self.gate.begin(message.gate, self._earlier(faults=True), read_run(self.writer.path))
             self.writer.write({"type": "gate", **message.gate, "rules": self.gate.rules.to_dict()})
 
+    def is_written(self, worker: str, nodeid: str) -> bool:
+        """Whether the rollouts of a worker's item are kept already."""
+        return self._latest.get(worker) == nodeid
+
+    def lost(self, worker: str, nodeid: str) -> None:
+        """A worker died in an item, which is given out once more."""
+        self.live.say(f"{nodeid} is run again: worker {worker} died in it")
+
     def crashed(self, report: pytest.TestReport) -> None:
         """A worker died in an item: that item is an error, and the only one. What was measured before that stays."""
         key, worker = self._key_of(report.nodeid), report.node.gateway.id
-        if key is None or self._latest.get(worker) == report.nodeid:
+        if key is None or self.is_written(worker, report.nodeid):
             return
         message = f"the worker process died while running this episode ({report.longrepr})"
         result = Result(key, "error", "worker_lost", message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from pytest_vla.gate.rules import Rules, check_rules, read_rules
 from pytest_vla.gate.schedule import in_shard, interleaved, make_scope, read_shard
 from pytest_vla.gate.watch import Watch
 from pytest_vla.options import Settings
+from pytest_vla.outline import Stretch, in_turn, regrouped
 from pytest_vla.run import Plan, Record, Run
 
 FLAGS_FOLDER = "decided"
@@ -63,6 +64,8 @@ class StopFlags:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.tell: Callable[[str, str], None] = lambda name, text: None
+        """Hears of every note, for workers that have another file system."""
 
     def reason(self, key: EpisodeKey) -> tuple[str, str] | None:
         """Why this episode is not needed any more, as `Unrun` has it; or None."""
@@ -84,6 +87,7 @@ class StopFlags:
         draft = path.with_suffix(".draft")
         draft.write_text(reason, encoding="utf-8")
         draft.replace(path)
+        self.tell(f"{FLAGS_FOLDER}/{path.name}", reason)
 
 
 class GateSession:
@@ -167,14 +171,28 @@ class GateHooks:
 
     def arrange(self, keys: list[EpisodeKey]) -> list[int]:
         """The places of the episodes that this shard runs, in the order a gate wants them."""
-        if self.settings.gate.gating and keys:  # a resumed run may have nothing left to collect
-            check_rules(self.rules, dict.fromkeys((key.suite, key.task, key.partition) for key in keys))
-            check_versions(self.versions, {key.suite: key.version for key in keys})
+        if keys:  # a resumed run may have nothing left to collect
+            self._check(dict.fromkeys(key.cell for key in keys), {key.suite: key.version for key in keys})
         early_stop = self.settings.gate.early_stop
         by = shard_by([key.cell for key in keys], self.rules, self.settings.gate.baseline is not None)
         shard = in_shard(keys, read_shard(self.settings.run.shard), early_stop, by)
         places = [place for place, mine in enumerate(shard) if mine]
         return [places[place] for place in interleaved([keys[place] for place in places])] if early_stop else places
+
+    def arrange_stretches(self, stretches: list[Stretch]) -> list[Stretch]:
+        """The same for episodes that have no items yet."""
+        if self.settings.gate.early_stop:
+            episodes = [(each.function, key) for each in stretches for key in each.episodes()]
+            return regrouped(episodes[place] for place in self.arrange([key for _, key in episodes]))
+        cells = dict.fromkeys(each.key(place).cell for each in stretches for place in range(len(each.variants)))
+        self._check(cells, {each.suite: each.version for each in stretches})
+        number, total = read_shard(self.settings.run.shard)
+        return list(in_turn(stretches, number - 1, total)) if total > 1 else stretches
+
+    def _check(self, cells: Iterable[Cell], versions: Mapping[str, str]) -> None:
+        if self.settings.gate.gating:
+            check_rules(self.rules, dict.fromkeys(cell[:3] for cell in cells))
+            check_versions(self.versions, versions)
 
     def scope(self, plan: Plan) -> dict[str, Any] | None:
         """What the gate of this run is about, for the controller."""
@@ -216,17 +234,6 @@ class GateHooks:
         node.workerinput[BASELINE_VERSIONS] = self.versions
         if self.flags is not None:
             node.workerinput[STOP_FOLDER] = str(self.flags.folder.resolve())
-
-    @pytest.hookimpl(optionalhook=True, tryfirst=True)
-    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Early stopping wants episodes in order: work stealing would start each worker in another part of the list."""
-        typed = any(str(argument).startswith("--dist") for argument in config.invocation_params.args)
-        if not self.settings.gate.early_stop or typed:
-            return None
-        from xdist.scheduler import LoadScheduling
-
-        config.option.maxschedchunk = 1
-        return LoadScheduling(config, log)
 
 
 def _file_name(cell: Cell) -> str:

@@ -70,7 +70,9 @@ class HuntHooks:
 
     @property
     def hands(self) -> int:
-        """How many workers may share one hunt; the same number in every process."""
+        """How many workers may share one hunt, which they do in a folder; the same number in every process."""
+        if self.execution.settings.run.engine is not None:
+            return 1
         if hasattr(self.config, "workerinput"):
             return int(self.config.workerinput["workercount"])
         return max(1, len(getattr(self.config.option, "tx", None) or ()))

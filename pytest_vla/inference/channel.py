@@ -90,6 +90,12 @@ class Outbox:
             layout = Layout(skeleton)
             self._form, self._form_size = layout.form(memory), layout.end()
 
+    def copy(self, message: Message, data: bytes) -> None:
+        """Write the memory of another message as it is."""
+        message.size = len(data)
+        self._memory(len(data))[: len(data)] = np.frombuffer(data, np.uint8)
+        self._form = None
+
     def refill(self, message: Message, tree: Any) -> bool:
         """Copy a tree straight to where the last one was; False when it has another form and must be `put`."""
         if self._form is None or not self._form.fill(tree):

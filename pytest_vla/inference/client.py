@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from time import monotonic
@@ -53,14 +53,19 @@ class InferenceClient(Policy):
     seconds an answer may take (0: any).
     """
 
-    def __init__(self, addresses: Sequence[str], spec: PolicySpec, limit: float = 0.0) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        spec: PolicySpec,
+        limit: float = 0.0,
+        make_lane: Callable[[], Lane] | None = None,
+    ) -> None:
         self.spec = spec
-        self._addresses = tuple(addresses)
-        self._limit = limit
+        self._make_lane = make_lane or (lambda: Lane(addresses, limit))
         self._idle: list[Lane] = []
 
     def reset(self, episode: EpisodeKey) -> RemoteEpisode:
-        lane = self._idle.pop() if self._idle else Lane(self._addresses, self._limit)
+        lane = self._idle.pop() if self._idle else self._make_lane()
         state = RemoteEpisode(episode, lane)
         weakref.finalize(state, self._idle.append, lane).atexit = False
         return state
@@ -139,7 +144,7 @@ class Lane:
 
     def _connect(self) -> None:
         """Be connected to a server that is up. While it starts or restarts the connection waits in line."""
-        if self._sock is not None and not _is_closed(self._sock):
+        if self._sock is not None and not is_closed(self._sock):
             return
         self.drop()
         sock, bell = _welcomed(self._addresses)
@@ -226,7 +231,7 @@ def _welcomed(addresses: Sequence[str]) -> tuple[socket.socket, int | None]:
             if left:
                 sock = socket.socket(socket.AF_UNIX)
                 try:
-                    sock.connect(_native(left.pop(0)))
+                    sock.connect(native(left.pop(0)))
                 except OSError:
                     sock.close()
                 else:
@@ -245,13 +250,13 @@ def _welcomed(addresses: Sequence[str]) -> tuple[socket.socket, int | None]:
     raise EpisodeError("server_lost", "the inference server is gone and will not be started again")
 
 
-def _is_closed(sock: socket.socket) -> bool:
+def is_closed(sock: socket.socket) -> bool:
     """Whether the server went away between two episodes: nothing else can make an idle connection readable."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return bool(poll.poll(0))
 
 
-def _native(address: str) -> str | bytes:
+def native(address: str) -> str | bytes:
     """`@name` is a Linux abstract address, which leaves no file behind."""
     return b"\0" + address[1:].encode() if address.startswith("@") else address

@@ -42,6 +42,18 @@ def _tune_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--simulators", type=whole(1), default=4, metavar="N", help="up to N (default: %(default)s)"
     )
+    share(parser, "episodes", help="also say how large a cluster must be for so many episodes in all")
+    parser.add_argument("--hours", type=_hours, default=1.0, metavar="H", help="and in how many hours (default: 1)")
+
+
+def _hours(text: str) -> float:
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
+    if not 0 < hours < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number of hours above 0, got {text!r}")
+    return hours
 
 
 def _policy_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +111,8 @@ def _tune(options: argparse.Namespace) -> int:
     policy, suite = _policy(options), only("suite", options.suite)
     from pytest_vla.inference.demand import tune
 
-    print(tune(policy, suite, only("device", options.device, "cpu"), options.simulators))
+    plan = (options.episodes, options.hours) if options.episodes else None
+    print(tune(policy, suite, only("device", options.device, "cpu"), options.simulators, plan))
     return 0
 
 

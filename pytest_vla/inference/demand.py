@@ -23,10 +23,11 @@ from pytest_vla.suite import Suite, typed_suite
 
 MEASURE_S = 2.0
 START_LIMIT_S = 120.0
+LARGEST_BATCH = 64  # of a replica on a cluster, whose simulators may be many more than here
 
 
-def tune(policy_text: str, suite_name: str, device: str, simulators: int) -> str:
-    """Measure, draw, and say which batch to use."""
+def tune(policy_text: str, suite_name: str, device: str, simulators: int, plan: tuple[int, float] | None = None) -> str:
+    """Measure, draw, and say which batch to use; for a `plan` of episodes and hours also how large a cluster is."""
     if kind_of(policy_text).place == "env":
         raise PolicyError(f"{policy_text!r} lives in the simulators' processes: there is nothing to tune")
     suite = typed_suite(suite_name)
@@ -44,12 +45,17 @@ def tune(policy_text: str, suite_name: str, device: str, simulators: int) -> str
     finally:
         env.close()
     job = Job(Episode(key, policy.reset(key), begun=True), observation)
-    supply = measure_supply(Engine(policy), job, simulators)
+    supply = measure_supply(Engine(policy), job, max(simulators, LARGEST_BATCH) if plan else simulators)
     asked = Asked(suite_name, source.spec, steps_an_answer(source.spec))
     demand = {number: measure_demand(asked, number) for number in sizes_up_to(simulators)}
     best = operating_point(supply, demand[simulators])
     chunks = f" (an answer lasts {asked.steps} steps)" if asked.steps > 1 else ""
-    return f"{draw(supply, demand)}\nuse --vla-batch={best} with -n {simulators}{chunks}"
+    said = f"{draw(supply, demand)}\nuse --vla-batch={best} with -n {simulators}{chunks}"
+    if plan is None:
+        return said
+    from pytest_vla.inference.capacity import lines, measured
+
+    return "\n".join([said, *lines(measured(source, suite, asked.steps, supply), *plan)])
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_vla.inference.threads import bound_threads
 from pytest_vla.options import InferenceOptions, Settings
@@ -22,9 +23,26 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pytest_vla.inference.service import Service
+    from pytest_vla.inference.service import Service, ServiceOptions
+    from pytest_vla.inference.status import Statistics
 
 DEFAULT_BATCH = 32
+
+
+class Counting(Protocol):
+    """Servers of this machine, or of a cluster: what a run asks of them at its end."""
+
+    @property
+    def pids(self) -> list[int]: ...
+
+    @property
+    def weights(self) -> dict[str, int]: ...
+
+    def total(self) -> Statistics: ...
+
+    def statistics(self) -> dict[str, Any]: ...
+
+
 DEFAULT_FIXED_BATCH = 8  # rows every call of a deterministic run has, whether or not they are used
 
 
@@ -39,6 +57,13 @@ def local_source(options: InferenceOptions) -> PolicySource:
 
     if options.device:
         source.move_to(options.device[0])
+    return _asked_as_told(source, LocalPolicy(source.policy, fixed_batch(options)), options)
+
+
+def loaded_source(source: SharedSource, options: InferenceOptions) -> SharedSource:
+    """A policy that is loaded in this process, asked as a run asks it."""
+    from pytest_vla.inference.local import LocalPolicy
+
     return _asked_as_told(source, LocalPolicy(source.policy, fixed_batch(options)), options)
 
 
@@ -85,11 +110,23 @@ def recorded_source(text: str, recorded: Mapping[str, Any]) -> PolicySource:
 
 def start_service(options: InferenceOptions, timeout: float, workers: int, logs: Path | None = None) -> Service | None:
     """The servers for so many workers, or None for a policy that lives in each worker because it needs the env."""
+    wanted = service_options(options, timeout, workers, logs)
+    if wanted is None:
+        return None
+    from pytest_vla.inference.service import Service
+
+    return Service.start(wanted)
+
+
+def service_options(
+    options: InferenceOptions, timeout: float, workers: int, logs: Path | None = None
+) -> ServiceOptions | None:
+    """How to serve so many workers; None for a policy that lives in each of them."""
     if options.policy is None or kind_of(options.policy).place == "env":
         return None
-    from pytest_vla.inference.service import Service, ServiceOptions
+    from pytest_vla.inference.service import ServiceOptions
 
-    wanted = ServiceOptions(
+    return ServiceOptions(
         policy=options.policy,
         devices=options.device or ("cpu",),
         batch=fixed_batch(options) or _number(options, DEFAULT_BATCH),
@@ -99,7 +136,6 @@ def start_service(options: InferenceOptions, timeout: float, workers: int, logs:
         clients=workers,
         logs=logs,
     )
-    return Service.start(wanted)
 
 
 def local_workers(config: pytest.Config) -> int:
@@ -126,20 +162,30 @@ def remote_source(served: Mapping[str, Any], options: InferenceOptions, timeout:
 
     assert options.policy is not None
     spec = PolicySpec.from_dict(served["spec"])
-    client = InferenceClient(served["addresses"], spec, timeout)
+    client = InferenceClient(served.get("addresses", ()), spec, timeout, _far_lanes(served, options, timeout))
     source = SharedSource(
         text=options.policy, digest=served["digest"], verified=served["verified"], spec=spec, policy=client
     )
     return _asked_as_told(source, client, options)
 
 
-def statistics(service: Service, transport_s: float) -> dict[str, Any]:
+def _far_lanes(served: Mapping[str, Any], options: InferenceOptions, timeout: float) -> Callable[[], Any] | None:
+    """On a cluster: how to reach the replica of this worker, wherever that is by now."""
+    if "directory" not in served:
+        return None
+    from pytest_vla.inference.far import FarLane, find_replica
+
+    find = partial(find_replica, served["directory"], served["node"], served["number"])
+    return lambda: FarLane(find, timeout, options.wire)
+
+
+def statistics(service: Counting, transport_s: float) -> dict[str, Any]:
     """The line of the run file about the servers; transport is what the clients saw beyond queue and compute."""
     found = service.statistics()
     return {"type": "inference", **found, "transport_ms": round(1e3 * transport_s / max(found["requests"], 1), 3)}
 
 
-def cost(source: PolicySource, service: Service | None, control_hz: Mapping[str, float]) -> dict[str, Any] | None:
+def cost(source: PolicySource, service: Counting | None, control_hz: Mapping[str, float]) -> dict[str, Any] | None:
     """The line of the run file about what the policy costs; None for one that is no model of its own."""
     from pytest_vla.inference.cost import cost_record, peak_memory, weights_of
     from pytest_vla.inference.local import LocalPolicy

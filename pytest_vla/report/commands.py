@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_vla.command import RUN_HELP, Command, ask_for_trust, share
 from pytest_vla.run import Run, RunFileError, read_run
 from pytest_vla.run.places import RUNS_FOLDER
+
+if TYPE_CHECKING:
+    from pytest_vla.report.media import Media
 
 FORMATS = ("csv", "parquet", "json", "markdown", "model-index", "rrd")
 
@@ -17,6 +21,7 @@ def _report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=f"{RUN_HELP}; a second one to compare with")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="FILE.html or a folder")
     share(parser, "video", help="episodes to film: unsolved, all, none, or N unsolved a task (default: 2)")
+    share(parser, "media", help="where the run's workers put films, such as s3://bucket/films")
     parser.add_argument("--inline-media", action="store_true", help="put films into the page, not into a folder beside")
     ask_for_trust(parser)
 
@@ -58,9 +63,21 @@ def _report(options: argparse.Namespace) -> int:
         inline_media=options.inline_media,
         trusted=runs if options.trust else (),
         tell=lambda line: print(line, file=sys.stderr),
+        media=_media(options.media, runs[0], options.trust),
     )
     print(path)
     return 0
+
+
+def _media(typed: str | None, run: Run, trust: bool) -> Media | None:
+    """Where films are: as typed, or as the run file says where that is trusted."""
+    from pytest_vla.report.media import Media
+
+    named = run.options.get("media")
+    if typed is None and isinstance(named, str) and not trust:
+        print(f"pytest-vla: the run file says that films are at {named!r}; to read them add --media", file=sys.stderr)
+    address = typed or (named if trust and isinstance(named, str) else None)
+    return Media.open(address) if address else None
 
 
 def _plot(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_vla.episode import Result
 from pytest_vla.replay import Replayer, is_same
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from PIL.Image import Image
+
+    from pytest_vla.report.media import Media
 
 FORMAT = 1
 DEFAULT_VIDEOS = "2"  # unsolved episodes per task
@@ -89,12 +91,15 @@ def make_films(
     folder: Path,
     tell: Callable[[str], None] = lambda line: None,
     trust: bool = False,
+    media: Media | None = None,
 ) -> dict[str, Film]:
-    """A film of each of these rows of the run by its episode id; those that lie in the folder are not made again."""
+    """A film of each of these rows of the run by its episode id; what lies there, or in the media, is not made."""
     films: dict[str, Film] = {}
     with Replayer(run, trust=trust) as replayer:
         for number, record in enumerate(run.records(rows), start=1):
             film = _kept(folder, record)
+            if film is None and media is not None and media.fetch(folder, record):
+                film = _kept(folder, record)
             if film is None:
                 tell(f"filming {number} of {len(rows)}: {record.key}")
                 film = make_film(replayer, record, folder)
@@ -102,7 +107,13 @@ def make_films(
     return films
 
 
-def make_film(replayer: Replayer, record: Record, folder: Path) -> Film:
+class Repeating(Protocol):
+    """Who can run an episode once more with the actions that were recorded."""
+
+    def run_actions(self, record: Record, on_step: Callable[[Step], None]) -> Result: ...
+
+
+def make_film(replayer: Repeating, record: Record, folder: Path) -> Film:
     """One film; whatever keeps it from being made is said in its note, never raised."""
     folder.mkdir(parents=True, exist_ok=True)
     shooting = _Shooting(record, folder)

@@ -43,13 +43,16 @@ class ReportHooks:
         if session is None or session.usage_error:
             return
         from pytest_vla.report.html import build_report
+        from pytest_vla.report.media import Media
 
         def tell(line: str) -> None:
             if terminalreporter.isatty:
                 terminalreporter.rewrite(line, erase=True)
 
         baseline = self.settings.gate.baseline
+        address = self.settings.report.media
         try:
+            media = Media.open(address) if address is not None else None
             run = read_run(session.writer.path)
             if not len(run) and not run.hunts and run.completeness(gated=False).finished:
                 return  # there was nothing to do
@@ -61,6 +64,7 @@ class ReportHooks:
                 video=self.settings.report.video,
                 trusted=[run],
                 tell=tell,
+                media=media,
             )
         except RunFileError as error:
             terminalreporter.write_line(f"no report: {error}", red=True)

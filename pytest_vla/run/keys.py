@@ -26,6 +26,12 @@ class KeySet:
             indices[(key.cell, key.repeat)].append(key.index)
         return cls({group: _ranges((index, index + 1) for index in found) for group, found in indices.items()})
 
+    @classmethod
+    def of_ranges(cls, groups: Mapping[Group, Iterable[tuple[int, int]]]) -> KeySet:
+        """Episodes by first indices and those behind the last, in any order."""
+        ranges = {group: _ranges(pairs) for group, pairs in groups.items()}
+        return cls({group: found for group, found in ranges.items() if found})
+
     def __len__(self) -> int:
         return sum(end - start for ranges in self._groups.values() for start, end in ranges)
 

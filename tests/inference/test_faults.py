@@ -12,7 +12,7 @@ import pytest
 
 from pytest_vla.episode import EpisodeError
 from pytest_vla.inference.channel import _HEADER
-from pytest_vla.inference.client import InferenceClient, _native
+from pytest_vla.inference.client import InferenceClient, native
 from pytest_vla.inference.service import BACKOFF_S, Service, ServiceOptions
 from pytest_vla.inference.session import told
 from pytest_vla.policies import PolicyError
@@ -158,7 +158,7 @@ def test_a_broken_client_is_dropped_and_others_are_served(serve, connect, key, o
     state = client.reset(key())
     client.act([observe(1)], [state])
     with socket.socket(socket.AF_UNIX) as broken:
-        broken.connect(_native(service.addresses[0]))
+        broken.connect(native(service.addresses[0]))
         broken.recv(_HEADER.size)
         broken.send(nonsense)
         broken.settimeout(5)

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_vla._version import __version__
 from pytest_vla.report.errors import ReportError
@@ -15,6 +15,9 @@ from pytest_vla.report.html.page import Page, Side
 from pytest_vla.report.html.views import VIEWS
 from pytest_vla.report.order import in_suite_order
 from pytest_vla.run import Pairs, Run, pair
+
+if TYPE_CHECKING:
+    from pytest_vla.report.media import Media
 
 ASSETS = Path(__file__).parent / "assets"
 FILE_NAME = "report.html"
@@ -35,6 +38,7 @@ def build_report(
     inline_media: bool = False,
     trusted: Sequence[Run] = (),
     tell: Callable[[str], None] = lambda line: None,
+    media: Media | None = None,
 ) -> Path:
     """Write the report of a run, and of an earlier one to compare it with.
 
@@ -46,6 +50,7 @@ def build_report(
         inline_media: put films into the page; otherwise they lie in a folder next to it.
         trusted: runs whose policy may be used and whose test file imported for films; else recorded actions must do.
         tell: hears what takes a while.
+        media: where the workers of the run put films.
 
     Returns:
         The path of the page.
@@ -58,7 +63,7 @@ def build_report(
     with ExitStack() as stack:
         if inline_media:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        page = Page(film_sides(runs, video or DEFAULT_VIDEOS, folder, tell, trust), folder, inline_media)
+        page = Page(film_sides(runs, video or DEFAULT_VIDEOS, folder, tell, trust, media), folder, inline_media)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("w", encoding="utf-8") as file:
@@ -138,13 +143,18 @@ def generate(template: str, **data: Any) -> Iterator[str]:
 
 
 def film_sides(
-    runs: list[Run], which: str, folder: Path, tell: Callable[[str], None], trust: Sequence[bool]
+    runs: list[Run],
+    which: str,
+    folder: Path,
+    tell: Callable[[str], None],
+    trust: Sequence[bool],
+    media: Media | None = None,
 ) -> tuple[Side, ...]:
     """The films of both runs: of one episode either both are shown, or none."""
     run, *others = runs
     pairs = pair(run.table, others[0].table) if others else None
     rows = choose(run, which, pairs)
-    sides = [Side(run, make_films(run, rows, folder, tell, trust[0]))]
+    sides = [Side(run, make_films(run, rows, folder, tell, trust[0], media))]
     if pairs is not None:
         partners = _partners(others[0], pairs, run, rows)
         sides.append(Side(others[0], make_films(others[0], partners, folder, tell, trust[1])))
