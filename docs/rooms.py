@@ -56,6 +56,10 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("doctor",),
         ("inference", "options", "policies", "rollout", "run", "suite"),
     ),
+    "explain": (
+        ("explain",),
+        ("episode", "inference", "options", "policies", "replay", "rollout", "run", "suite"),
+    ),
     "plugin": (("plugin", "session", "fixtures", "collection", "ending", "forgetting", "reference", "several"), ("*",)),
     "cli": (("cli",), ("*",)),
     "suites": (("suites",), ("answers", "episode", "isolate", "kit", "perturb", "policies", "sim", "suite")),

@@ -91,14 +91,15 @@ class Replayer:
         missing = suite.missing()
         if missing is not None:
             raise SuiteError(f"suite '{suite.name}' needs {missing.module}: {missing.install}")
-        env = self._env(suite, record.key.task)
+        env = self.env_of(suite, record.key.task)
         token = surroundings.set(Surroundings(on_step=on_step))
         try:
             return rollout(policy(suite, env), env, record.key)
         finally:
             surroundings.reset(token)
 
-    def _env(self, suite: Suite, task: str) -> gymnasium.Env[Any, Any]:
+    def env_of(self, suite: Suite, task: str) -> gymnasium.Env[Any, Any]:
+        """The environment that a task's episodes are run in."""
         group = (suite.name, suite.env_group(task))
         if group not in self._envs:
             self._envs[group] = suite.make_env(task)
