@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -53,8 +54,13 @@ def larger(ours: Floats, theirs: Floats) -> float:
     """The exact rank test, one-sided: how often ranks this high come by chance; ties count half."""
     ranks = _ranks(np.concatenate([ours, theirs]))
     seen = ranks[: len(ours)].sum()
-    sums = np.array([ranks[list(rows)].sum() for rows in combinations(range(len(ranks)), len(ours))])
+    sums = ranks[_choices(len(ranks), len(ours))].sum(1)
     return float((sums >= seen - 1e-9).mean())
+
+
+@cache
+def _choices(count: int, size: int) -> NDArray[np.intp]:
+    return np.array(list(combinations(range(count), size)))
 
 
 def correlation(one: Floats, other: Floats) -> float | None:

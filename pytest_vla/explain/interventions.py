@@ -241,8 +241,8 @@ def _pictures(prompt: Any, other: Any) -> Any:
         theirs = other if isinstance(other, Mapping) else {}
         return {name: _pictures(part, theirs.get(name)) for name, part in prompt.items()}
     if isinstance(prompt, list):
-        theirs = other if isinstance(other, list) and len(other) == len(prompt) else [None] * len(prompt)
-        return [_pictures(part, each) for part, each in zip(prompt, theirs, strict=True)]
+        likes = other if isinstance(other, list) and len(other) == len(prompt) else [None] * len(prompt)
+        return [_pictures(part, each) for part, each in zip(prompt, likes, strict=True)]
     if not _pictured(prompt):
         return prompt
     return other if isinstance(other, np.ndarray) and other.shape == prompt.shape else mean_image(prompt)

@@ -241,8 +241,8 @@ class _Asked:
             if verdicts[f"patches {camera}"].above:
                 box = max((cell for cell in cells if cell.camera == camera), key=lambda cell: cell.effect).box
                 top = _around(cells, camera, box)
-                change = Patch(camera, top, self.wishes.fill)
-                candidates.append((float(self.ask([change])[0]), f"patch {list(top)} of {camera}", change))
+                patch = Patch(camera, top, self.wishes.fill)
+                candidates.append((float(self.ask([patch])[0]), f"patch {list(top)} of {camera}", patch))
         if "spans" in verdicts and verdicts["spans"].above:
             best = max(spans, key=lambda each: each.effect)
             assert best.change is not None

@@ -10,9 +10,30 @@ from pytest_vla.explain.interventions import Span
 MOST = 64
 _WORD = re.compile(r"\{[^{}]*\}|[A-Za-z]+(?:'[a-z]+)?|\d+(?:\.\d+)?")
 _STOP = re.compile(r"[.;:!?]|,(?!\d)")
-OPENERS = frozenset("at on in into onto to from with without of by near under over above below between inside".split())
-JOINTS = frozenset("and then while so that which after before first".split())
-ARTICLES = frozenset("the a an this that all each every".split())
+OPENERS = frozenset(
+    (
+        "at",
+        "on",
+        "in",
+        "into",
+        "onto",
+        "to",
+        "from",
+        "with",
+        "without",
+        "of",
+        "by",
+        "near",
+        "under",
+        "over",
+        "above",
+        "below",
+        "between",
+        "inside",
+    )
+)
+JOINTS = frozenset(("and", "then", "while", "so", "that", "which", "after", "before", "first"))
+ARTICLES = frozenset(("the", "a", "an", "this", "that", "all", "each", "every"))
 
 Range = tuple[int, int]
 

@@ -79,7 +79,7 @@ def restore_each(
             stack.enter_context(_hooked(paths[path], heads, _keep(kept[path])))
         whole = clean()
     broken = corrupted()
-    rows = []
+    rows: list[dict[str, Any]] = []
     for unit in units:
         calls = _Calls(kept[unit.path], unit)
         with _hooked(paths[unit.path], unit.kind == "head", calls):
@@ -213,7 +213,9 @@ def _attention(path: str, module: Any) -> Iterator[tuple[str, int]]:
     if count is None and "Attention" in type(module).__name__:
         config = getattr(module, "config", None)
         count = next((value for name in HEADS if isinstance(value := getattr(config, name, None), int)), None)
-    for name in OUTPUTS if count else ():
+    if not count:
+        return
+    for name in OUTPUTS:
         part = getattr(module, name, None)
         if isinstance(part, torch.nn.Linear) and part.in_features % count == 0:
             yield f"{path}.{name}".lstrip("."), int(count)
