@@ -58,7 +58,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "explain": (
         ("explain",),
-        ("episode", "inference", "options", "policies", "replay", "rollout", "run", "suite"),
+        ("episode", "inference", "options", "policies", "replay", "report", "rollout", "run", "suite"),
     ),
     "plugin": (("plugin", "session", "fixtures", "collection", "ending", "forgetting", "reference", "several"), ("*",)),
     "cli": (("cli",), ("*",)),

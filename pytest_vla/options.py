@@ -15,7 +15,18 @@ from pytest_vla.policies.conventions import preset_names
 from pytest_vla.policies.kinds import choices
 
 Kind = Literal[
-    "text", "names", "count", "seconds", "flag", "batch", "ensemble", "video", "folders", "gigabytes", "suites"
+    "text",
+    "names",
+    "count",
+    "seconds",
+    "flag",
+    "batch",
+    "ensemble",
+    "video",
+    "folders",
+    "gigabytes",
+    "suites",
+    "explain",
 ]
 
 # Options that had another name, refused with the new one. Run files that have the old one are read all the same.
@@ -242,6 +253,10 @@ class ReportOptions:
         default=None,
         metadata=option("video", "WHICH", "Episodes to film for the report: unsolved, all, none, or N unsolved a task"),
     )
+    explain: str | None = field(
+        default=None,
+        metadata=option("explain", "WHICH", "Explain episodes at the end: unsolved, or N of each task, unsolved first"),
+    )
     keep_actions: bool = field(
         default=False, metadata=flag("Keep the actions of every episode in the run file (on with --vla-report)")
     )
@@ -256,7 +271,7 @@ class ReportOptions:
     @property
     def taping(self) -> bool:
         """Whether the run file keeps what the policy did: films are then drawn without it."""
-        return self.keep_actions or self.reporting
+        return self.keep_actions or self.reporting or self.explain is not None
 
     @property
     def reporting(self) -> bool:

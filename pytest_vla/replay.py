@@ -67,21 +67,22 @@ class Replayer:
 
     def run_policy(self, record: Record, on_step: Callable[[Step], None] = lambda step: None) -> Result:
         """The episode once more, with the policy acting anew."""
-        return self._rollout(record, self.source.bind, on_step)
+        return self.run_with(record, self.source.bind, on_step)
 
     def run_actions(self, record: Record, on_step: Callable[[Step], None] = lambda step: None) -> Result:
         """The episode once more, with the actions in the run file or, where there are none, with the policy."""
         if not record.result.actions:
             return self.run_policy(record, on_step)
         recorded = RecordedActions(record.result.actions)
-        return self._rollout(record, lambda suite, env: recorded, on_step)
+        return self.run_with(record, lambda suite, env: recorded, on_step)
 
-    def _rollout(
+    def run_with(
         self,
         record: Record,
         policy: Callable[[Suite, gymnasium.Env[Any, Any]], Policy],
         on_step: Callable[[Step], None],
     ) -> Result:
+        """The episode once more, with the policy that is made for its environment."""
         suite = suite_of(record, self.trust)
         if suite.version != record.key.version:
             raise RunFileError(

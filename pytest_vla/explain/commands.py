@@ -26,7 +26,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--patch", type=whole(1), default=0, metavar="PX", help="one plain grid of such patches")
     parser.add_argument("--stride", type=whole(1), default=0, metavar="PX", help="with --patch: from one to the next")
     parser.add_argument(
-        "--rows", type=whole(1), default=0, metavar="N", help="patches to ask about a step (default: 640)"
+        "--rows", type=whole(1), default=0, metavar="N", help="patches to ask about a step (default: 900)"
     )
     parser.add_argument(
         "--units",
@@ -35,6 +35,13 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GLOBS",
         help="patch activations: layers, heads and MLPs, or the modules that these names (separated by commas) match",
     )
+    parser.add_argument("--play", action="store_true", help="rerun it with masks held, and draw the gripper's ways")
+    parser.add_argument(
+        "--mask", action="append", default=[], metavar="TEXT", help="with --play: hide these words (may be repeated)"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="where pictures and film go (default: explain/ beside the run)"
+    )
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="write what was measured as data (-: to the terminal)"
     )
@@ -42,30 +49,38 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _explain(options: argparse.Namespace) -> int:
     from pytest_vla.explain.episodes import explain_episode
+    from pytest_vla.explain.maps import ROWS
     from pytest_vla.explain.moment import Wishes
-    from pytest_vla.explain.records import lines, to_record
+    from pytest_vla.explain.play import masks_of, play
+    from pytest_vla.explain.records import lines
     from pytest_vla.explain.session import policy_of
+    from pytest_vla.explain.written import FOLDER, write_episode
+    from pytest_vla.options import shown_path
     from pytest_vla.policies.trust import trust
     from pytest_vla.replay import Replayer, find_episode
     from pytest_vla.run import read_run
 
     wanted = _wanted(options)
-    wishes = Wishes(fill=options.fill, patch=options.patch, stride=options.stride, units=_globs(options.units))
-    if options.rows:
-        from dataclasses import replace
-
-        wishes = replace(wishes, rows=options.rows)
+    wishes = Wishes(options.fill, options.patch, options.stride, options.rows or ROWS, _globs(options.units))
     trust(options.trust_policy or ())
     run = read_run(options.run_file)
     record = find_episode(run, options.episode)
     with Replayer(run, options.policy, trust=options.trust) as replayer:
         with policy_of(run, options.policy, options.trust) as source:
             made = explain_episode(source, replayer, record, wanted, wishes, _tell)
-    as_data = json.dumps(to_record(made), indent=1, ensure_ascii=False)
+            masks = masks_of(made, options.mask) if options.play or options.mask else []
+            played = play(source, replayer, record, masks, made.recording.cameras, _tell)
+    folder = options.output or run.path.parent / FOLDER
+    written = write_episode(made, folder, played)
+    as_data = json.dumps(written, indent=1, ensure_ascii=False)
     if options.json is not None and str(options.json) != "-":
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(as_data + "\n", encoding="utf-8")
-    print(*([as_data] if str(options.json) == "-" else lines(made)), sep="\n")
+    if str(options.json) == "-":
+        print(as_data)
+        return 0
+    print(*lines(made), *(f"played, {each['mask']}: {each['outcome']}" for each in played), sep="\n")
+    print(f"pictures in {shown_path(folder)}/: {', '.join(each['file'] for each in written['pictures'])}")
     return 0
 
 

@@ -17,6 +17,15 @@ FILLS: tuple[Fill, ...] = get_args(Fill)
 RING_PX = 4
 MASK = "instruction_mask"
 HIDDEN, SWAPPED = "hidden", "swapped"
+KNOWN = (
+    "images",
+    "state",
+    "instruction",
+    "prompt",
+    "scan",
+    "space",
+    MASK,
+)  # parts that are hidden in ways of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +50,7 @@ class Patch:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Thing:
-    """The pixels of one thing replaced by the colour around them."""
+    """The pixels of one thing replaced by what is around them."""
 
     camera: str
     name: str
@@ -51,7 +60,13 @@ class Thing:
         image = np.array(seen["images"][self.camera])
         around = grown(self.mask) & ~self.mask
         image[self.mask] = np.median(image[around], axis=0) if around.any() else image.mean((0, 1))
-        return with_image(seen, self.camera, image)
+        made = with_image(seen, self.camera, image)
+        masks = seen.get("segmentation")
+        if not isinstance(masks, Mapping) or np.shape(masks.get(self.camera)) != self.mask.shape or not around.any():
+            return made
+        numbers = np.array(masks[self.camera])  # a policy that is told what is where is told that it is not there
+        numbers[self.mask] = np.bincount(numbers[around].reshape(-1)).argmax()
+        return {**made, "segmentation": {**masks, self.camera: numbers}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +91,7 @@ class Ablation:
     """A whole input hidden, or swapped with that of another episode.
 
     Args:
-        part: `camera NAME`, `state`, `instruction` or `prompt images`.
+        part: `camera NAME`, `state`, `instruction`, `prompt images`, or another part of the observation by its name.
         how: `hidden` (mean colour, zeros, no words) or `swapped`.
         other: what the other episode looked like.
     """
@@ -100,7 +115,9 @@ class Ablation:
             return {**seen, "state": state if hidden else dict(self.other["state"])}
         if self.part == "instruction":
             return with_words(seen, "" if hidden else str(self.other.get("instruction", "")))
-        return {**seen, "prompt": _pictures(seen["prompt"], None if hidden else self.other.get("prompt"))}
+        if self.part == "prompt images":
+            return {**seen, "prompt": _pictures(seen["prompt"], None if hidden else self.other.get("prompt"))}
+        return {**seen, self.part: self.other[self.part]}
 
 
 Intervention = Nothing | Patch | Thing | Span | Ablation
@@ -117,7 +134,8 @@ def ablations(seen: Observation, other: Observation | None, cameras: tuple[str, 
         found.append(Ablation(part, HIDDEN))
         if other is not None and _alike(part, seen, other):
             found.append(Ablation(part, SWAPPED, other))
-    return found
+    rest = [name for name, value in seen.items() if name not in KNOWN and isinstance(value, Mapping)]
+    return found + [Ablation(name, SWAPPED, other) for name in rest if other is not None and name in other]
 
 
 def _alike(part: str, seen: Observation, other: Observation) -> bool:

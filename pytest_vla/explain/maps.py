@@ -13,8 +13,9 @@ from pytest_vla.explain.interventions import Box
 COARSE = 8  # cells along the shorter side of a picture
 FINEST = 128  # the same, at the end
 LEAST_PX = 2
-SHARE = 0.02  # of the largest effect: a patch with less is not looked into
-ROWS = 640  # patches of a moment, over all cameras
+SHARE = 0.02  # of the largest: a patch with less is not looked into
+TOGETHER = 0.1  # of a patch's effect: where its quarters have less in all, it stays whole
+ROWS = 900  # patches of a moment, over all cameras
 
 Place = tuple[str, Box]  # camera, box
 Floats = NDArray[np.float64]
@@ -22,11 +23,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A patch and its effect."""
+    """A patch and its effect.
+
+    The share is its part in the effect of the coarse patch that it came from: what a few pixels do by themselves says
+    where it matters, not how much.
+    """
 
     camera: str
     box: Box
     effect: float
+    share: float
 
 
 def grid(size: tuple[int, int], patch: int, stride: int | None = None) -> list[Box]:
@@ -51,25 +57,52 @@ def plain(
 def refined(
     sizes: Mapping[str, tuple[int, int]], ask: Callable[[Sequence[Place]], Floats], rows: int = ROWS, finest: int = 0
 ) -> tuple[list[Cell], list[Cell]]:
-    """The coarse grid, and the cells that it became: each where it matters in four, the largest effects first."""
+    """The coarse grid, and the cells that it became: each where it matters in four, the largest shares first."""
     places = [(camera, box) for camera, size in sizes.items() for box in grid(size, coarse_px(size))]
     leaves = coarse = _cells(places, ask(places))
     least = {camera: finest or max(LEAST_PX, min(size) // FINEST) for camera, size in sizes.items()}
-    left = rows - len(places)
+    left, whole = rows - len(places), set[Place]()
     while left >= 4:
-        worth = SHARE * max(cell.effect for cell in leaves)
-        split = [
-            cell
-            for cell in sorted(leaves, key=lambda each: -each.effect)
-            if cell.effect > max(worth, 0.0) and _side(cell.box) >= 2 * least[cell.camera]
-        ][: left // 4]
+        worth = SHARE * max(cell.share for cell in leaves)
+        open_ones = [cell for cell in leaves if cell.share > worth and (cell.camera, cell.box) not in whole]
+        split = [cell for cell in open_ones if _side(cell.box) >= 2 * least[cell.camera]]
+        split = sorted(split or _edges(leaves, open_ones, worth, least), key=lambda each: -each.share)[: left // 4]
         if not split:
             break
-        finer = [(cell.camera, box) for cell in split for box in quarters(cell.box)]
-        chosen = {(cell.camera, cell.box) for cell in split}
-        leaves = [cell for cell in leaves if (cell.camera, cell.box) not in chosen] + _cells(finer, ask(finer))
-        left -= len(finer)
+        finer = [quarters(cell.box) for cell in split]
+        effects = iter(ask([(cell.camera, box) for cell, boxes in zip(split, finer, strict=True) for box in boxes]))
+        left -= sum(map(len, finer))
+        for cell, boxes in zip(split, finer, strict=True):
+            parts = _shared(cell, boxes, [float(next(effects)) for _ in boxes])
+            if parts:
+                leaves = [each for each in leaves if each is not cell] + parts
+            else:
+                whole.add((cell.camera, cell.box))
     return coarse, leaves
+
+
+def _shared(cell: Cell, boxes: Sequence[Box], effects: Sequence[float]) -> list[Cell]:
+    """The parts of a cell; none where they do nothing by themselves and only the whole of it matters."""
+    total = sum(max(effect, 0.0) for effect in effects)
+    if total < TOGETHER * cell.effect:
+        return []
+    return [
+        Cell(cell.camera, box, effect, cell.share * max(effect, 0.0) / total)
+        for box, effect in zip(boxes, effects, strict=True)
+    ]
+
+
+def _edges(leaves: Sequence[Cell], open_ones: Sequence[Cell], worth: float, least: Mapping[str, int]) -> list[Cell]:
+    """The finest cells that border on nothing: half of such a cell may be nothing too, so it is looked into once."""
+    found = []
+    for camera in dict.fromkeys(cell.camera for cell in open_ones):
+        idle = np.array([cell.box for cell in leaves if cell.camera == camera and cell.share <= worth]).reshape(-1, 4)
+        for cell in open_ones:
+            x0, y0, x1, y1 = cell.box
+            if cell.camera == camera and max(least[camera], 2) <= _side(cell.box):
+                near = (idle[:, 0] <= x1) & (idle[:, 2] >= x0) & (idle[:, 1] <= y1) & (idle[:, 3] >= y0)
+                found += [cell] if near.any() else []
+    return found
 
 
 def coarse_px(size: tuple[int, int]) -> int:
@@ -86,18 +119,21 @@ def quarters(box: Box) -> list[Box]:
 
 
 def heat(cells: Sequence[Cell], camera: str, size: tuple[int, int]) -> Floats:
-    """Effect a pixel: what a patch has is spread over it; where patches overlap, their mean."""
+    """Effect a pixel: the share of a patch is spread over it; where patches overlap, their mean."""
     total, count = np.zeros(size), np.zeros(size)
     for cell in cells:
         if cell.camera == camera:
             x0, y0, x1, y1 = cell.box
-            total[y0:y1, x0:x1] += max(cell.effect, 0.0) / ((x1 - x0) * (y1 - y0))
+            total[y0:y1, x0:x1] += cell.share / ((x1 - x0) * (y1 - y0))
             count[y0:y1, x0:x1] += 1
     return total / np.maximum(count, 1)
 
 
 def _cells(places: Sequence[Place], effects: Floats) -> list[Cell]:
-    return [Cell(camera, box, float(effect)) for (camera, box), effect in zip(places, effects, strict=True)]
+    return [
+        Cell(camera, box, float(effect), max(float(effect), 0.0))
+        for (camera, box), effect in zip(places, effects, strict=True)
+    ]
 
 
 def _side(box: Box) -> int:

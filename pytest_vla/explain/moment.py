@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from pytest_vla.explain.asking import Asker
 from pytest_vla.explain.chance import ASKED_AGAIN, Verdict, correlation, judged
+from pytest_vla.explain.errors import ExplainError
 from pytest_vla.explain.interventions import Ablation, Box, Fill, Intervention, Nothing, Patch, Span, Thing, ablations
-from pytest_vla.explain.maps import ROWS, Cell, Place, plain, refined
+from pytest_vla.explain.maps import ROWS, Cell, Place, heat, plain, refined
 from pytest_vla.explain.scores import NATS, SHARE, Ruler
 from pytest_vla.explain.spans import spans_of
 
@@ -44,6 +45,8 @@ class Wishes:
     units: tuple[str, ...] | None = None
     """Globs of modules to patch; empty: layers, heads and MLPs; None: no activation patching."""
     shuffle: bool = True
+    lenient: bool = False
+    """Whether a policy without activations that can be patched is no error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,9 @@ class Explained:
     rows: int
     masked: bool
     """Whether words were hidden by an attention mask, or else left out."""
+    looks_at: Mapping[str, tuple[float, float]]
+    """By thing the share of the patches' effect that lies on it, and its share of the pictures; empty where no patch
+    has an effect above chance."""
 
     def above(self, name: str) -> bool:
         return name in self.verdicts and self.verdicts[name].above
@@ -109,7 +115,27 @@ def explain(asker: Asker, ruler: Ruler, moment: Moment, cameras: Sequence[str], 
         units=units,
         rows=asker.rows - before,
         masked=masked,
+        looks_at=looks_at(cells, moment.segments, [name for name in cameras if verdicts[f"patches {name}"].above]),
     )
+
+
+def looks_at(cells: Sequence[Cell], segments: Segments, cameras: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """How much of the effect lies on which thing, over the cameras that count."""
+    effect: dict[str, float] = {}
+    area: dict[str, float] = {}
+    for camera in cameras:
+        if camera not in segments:
+            continue
+        ids, names = segments[camera]
+        density = heat(cells, camera, ids.shape)
+        for number, name in names.items():
+            here = ids == number
+            effect[name] = effect.get(name, 0.0) + float(density[here].sum())
+            area[name] = area.get(name, 0.0) + float(here.sum())
+    whole, pixels = sum(effect.values()), sum(area.values())
+    if whole <= 0:
+        return {}
+    return {name: (effect[name] / whole, area[name] / pixels) for name in effect if area[name]}
 
 
 class _Asked:
@@ -247,11 +273,18 @@ class _Asked:
             best = max(spans, key=lambda each: each.effect)
             assert best.change is not None
             candidates.append((best.effect, f"'{best.name}'", best.change))
+        if not candidates and named is not None and not self.wishes.lenient:
+            self.asker.units(self.moment.seen, Nothing(), named)  # says so where there are none to be patched
         if not candidates:
             return {"corrupted_by": "", "units": [], "note": "no patch and no span has an effect above chance"}
         found = []
         for effect, name, change in candidates:
-            made = self.asker.units(self.moment.seen, change, named)
+            try:
+                made = self.asker.units(self.moment.seen, change, named)
+            except ExplainError as error:
+                if not self.wishes.lenient:
+                    raise
+                return {"corrupted_by": "", "units": [], "note": str(error)}
             found.append({"corrupted_by": name, "effect": effect, **made})
         found.sort(key=lambda each: -each["effect"])
         return {**found[0], "others": found[1:]}

@@ -29,7 +29,13 @@ def to_record(episode: Episode) -> dict[str, Any]:
         "score": steps[0].unit if steps else "",
         "note": episode.recording.note,
         "patches": [
-            {"step": step.step, "camera": cell.camera, "box": list(cell.box), "effect": cell.effect}
+            {
+                "step": step.step,
+                "camera": cell.camera,
+                "box": list(cell.box),
+                "effect": cell.effect,
+                "share": cell.share,
+            }
             for step in steps
             for cell in step.cells
         ],
@@ -43,7 +49,7 @@ def to_record(episode: Episode) -> dict[str, Any]:
         "units": [
             {"step": step.step, "corrupted_by": part["corrupted_by"], **unit}
             for step in steps
-            for part in _corruptions(step)
+            for part in corruptions(step)
             for unit in part["units"]
         ],
         "steps": [_step(step) for step in steps],
@@ -51,7 +57,7 @@ def to_record(episode: Episode) -> dict[str, Any]:
     return builtin(made)  # type: ignore[no-any-return]
 
 
-def _corruptions(step: Explained) -> list[dict[str, Any]]:
+def corruptions(step: Explained) -> list[dict[str, Any]]:
     return [] if step.units is None else [dict(step.units), *step.units.get("others", ())]
 
 
@@ -74,6 +80,7 @@ def _step(step: Explained) -> dict[str, Any]:
         "rows": step.rows,
         "words_masked": step.masked,
         "sizes": {camera: list(size) for camera, size in step.sizes.items()},
+        "looks_at": {name: {"share": share, "area": area} for name, (share, area) in step.looks_at.items()},
         "verdicts": {name: verdict.to_dict() for name, verdict in step.verdicts.items()},
         "ablations": {
             each.name: {**_effect(each), **({} if each.verdict is None else {"chance": each.verdict.to_dict()})}
@@ -81,7 +88,7 @@ def _step(step: Explained) -> dict[str, Any]:
         },
         "restoring": [
             {name: part[name] for name in ("corrupted_by", "effect", "clean", "corrupted", "skipped") if name in part}
-            for part in _corruptions(step)
+            for part in corruptions(step)
         ],
         **({"restoring_note": step.units["note"]} if step.units is not None and step.units.get("note") else {}),
     }
@@ -96,6 +103,9 @@ def lines(episode: Episode, most: int = 6) -> list[str]:
         for name, verdict in step.verdicts.items():
             if name != "spans":
                 said.append(f"  {name.replace('patches', 'picture')}: {_at(verdict.what)}{verdict}")
+        if step.looks_at:
+            ranked = sorted(step.looks_at.items(), key=lambda each: -each[1][0])
+            said.append("  looks at: " + ", ".join(f"{name} {100 * share:.0f}%" for name, (share, _) in ranked))
         said += _listed("object", [(f"{e.name} ({e.camera})", e) for e in step.things], most)
         if "spans" in step.verdicts:
             how = "masked" if step.masked else "left out"
@@ -106,7 +116,7 @@ def lines(episode: Episode, most: int = 6) -> list[str]:
                 said.append(f"  words {how}: {verdict}")
         for each in step.ablations:
             said.append(f"  {each.name}: {each.verdict}{_metres(each)}")
-        for part in _corruptions(step):
+        for part in corruptions(step):
             said += _unit_lines(part, most)
     return said
 

@@ -1,4 +1,4 @@
-"""How far an answer moved: the drop of a log-likelihood, or the distance of the action, also in metres at the gripper."""
+"""How far an answer moved: the drop of a log-likelihood, or the distance of the action, also in metres."""
 
 from __future__ import annotations
 

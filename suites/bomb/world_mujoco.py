@@ -39,7 +39,7 @@ class MujocoBoard(MujocoTable):
         self.world.forward()
 
     def labelled(self, camera: str) -> tuple[NDArray[np.int32], Sequence[str]]:
-        """What each pixel shows, as a row of a list of labels: stones, blocks, parts of the robot; the first is none."""
+        """What each pixel shows, as a row of a list of labels: stones, blocks, the robot; the first is none."""
         model = self.world.snapshot().model
         body = self.stage.scan(self.world.snapshot(), camera).body
         names = [model.body(number).name for number in range(1, model.nbody)]

@@ -33,6 +33,7 @@ COLUMNS, ROWS = (round(side / PIXEL_M) for side in TABLE_M)  # of the table seen
 PICTURE = int(BOARD_M / PIXEL_M)  # pixels across the board in that view
 TOKENS = 56
 WORDS = 1024  # buckets that words are hashed into; 0 is "no word"
+HIDDEN = -1  # a word that keeps its place and gets no attention
 UP_M = 0.03  # a hand above this is clear of the stones
 PICK, RELEASE, REST = 0, 1, 2  # what the hand goes for in a half move
 
@@ -80,11 +81,11 @@ def is_held(ee: Array) -> bool:
 
 
 def tokens_of(instruction: str, hidden: Sequence[Sequence[int]] = ()) -> NDArray[np.int64]:
-    """Words, digits and signs as bucket numbers, cut or padded to `TOKENS`; 0 where a range of characters is hidden."""
+    """Words, digits and signs as bucket numbers, cut or padded to `TOKENS`; HIDDEN in hidden ranges of characters."""
     numbers = np.zeros(TOKENS, np.int64)
     for place, word in enumerate(islice(re.finditer(r"[a-z]+|[0-9]|[^\sa-z0-9]", instruction.lower()), TOKENS)):
-        if not any(start < word.end() and word.start() < stop for start, stop in hidden):
-            numbers[place] = 1 + zlib.crc32(word[0].encode()) % (WORDS - 1)
+        shown = not any(start < word.end() and word.start() < stop for start, stop in hidden)
+        numbers[place] = 1 + zlib.crc32(word[0].encode()) % (WORDS - 1) if shown else HIDDEN
     return numbers
 
 

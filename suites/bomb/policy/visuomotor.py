@@ -180,10 +180,9 @@ class Reader(nn.Module):
 
     def forward(self, tokens: Tensor, ee: Tensor, moves: Tensor) -> Tensor:
         now = self.pose(_scaled(ee)) + self.moves(moves.clamp(0, MOST_MOVES))
-        last = ((tokens > 0) * torch.arange(1, TOKENS + 1, device=tokens.device)).max()
-        tokens = tokens[:, : int(last)]  # hidden words leave gaps before it
-        words = torch.cat([now[:, None], self.words(tokens) + self.places[: tokens.shape[1]]], dim=1)
-        blank = F.pad(tokens == 0, (1, 0))
+        tokens = tokens[:, : int((tokens != 0).sum(1).max())]
+        words = torch.cat([now[:, None], self.words(tokens.clamp(min=0)) + self.places[: tokens.shape[1]]], dim=1)
+        blank = F.pad(tokens <= 0, (1, 0))
         read: Tensor = self.layers(words, src_key_padding_mask=blank)[:, 0]
         return read
 
