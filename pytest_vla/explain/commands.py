@@ -51,7 +51,7 @@ def _explain(options: argparse.Namespace) -> int:
     from pytest_vla.explain.episodes import explain_episode
     from pytest_vla.explain.maps import ROWS
     from pytest_vla.explain.moment import Wishes
-    from pytest_vla.explain.play import masks_of, play
+    from pytest_vla.explain.play import check_masks, masks_of, play
     from pytest_vla.explain.records import lines
     from pytest_vla.explain.session import policy_of
     from pytest_vla.explain.written import FOLDER, write_episode
@@ -65,11 +65,14 @@ def _explain(options: argparse.Namespace) -> int:
     trust(options.trust_policy or ())
     run = read_run(options.run_file)
     record = find_episode(run, options.episode)
-    with Replayer(run, options.policy, trust=options.trust) as replayer:
-        with policy_of(run, options.policy, options.trust) as source:
-            made = explain_episode(source, replayer, record, wanted, wishes, _tell)
-            masks = masks_of(made, options.mask) if options.play or options.mask else []
-            played = play(source, replayer, record, masks, made.recording.cameras, _tell)
+    check_masks(record, options.mask)
+    with (
+        Replayer(run, options.policy, trust=options.trust) as replayer,
+        policy_of(run, options.policy, options.trust) as source,
+    ):
+        made = explain_episode(source, replayer, record, wanted, wishes, _tell)
+        masks = masks_of(made, options.mask) if options.play or options.mask else []
+        played = play(source, replayer, record, masks, made.recording.cameras, _tell)
     folder = options.output or run.path.parent / FOLDER
     written = write_episode(made, folder, played)
     as_data = json.dumps(written, indent=1, ensure_ascii=False)

@@ -97,7 +97,7 @@ def _rows(found: Found, columns: Sequence[str], by: str = "") -> list[dict[str, 
             row["episodes"] = len(means)
             row[column] = float(np.mean(means))
             if column != "area":
-                row[f"{column}_interval"] = list(mean_interval(means))
+                row[f"{column}_interval"] = list(mean_interval(means)) if len(means) > 1 else None
         rows.append(row)
     rows.sort(key=lambda row: -row.get(by or columns[0], 0.0))
     return rows[:LISTED]
@@ -111,16 +111,20 @@ def summary_lines(made: Mapping[str, Any]) -> list[str]:
         if table["silent"]:
             said.append(f"  pictures: no effect above chance in {table['silent']} of {table['looks']} looks")
         for row in table["things"][:MOST_LINES]:
-            low, high = row["share_interval"]
-            area = 100 * row["area"]
-            said.append(
-                f"  looks at {row['name']}: {100 * row['share']:.0f}% of the effect "
-                f"[{100 * low:.0f}, {100 * high:.0f}], {area:.1f}% of the picture"
-            )
+            share = f"{100 * row['share']:.0f}% of the effect{_bounds(row['share_interval'], 100, 0)}"
+            said.append(f"  looks at {row['name']}: {share}, {100 * row['area']:.1f}% of the picture")
         for kind, title in (("painted", "painted over"), ("words", "words hidden"), ("inputs", "input")):
             for row in table[kind][: MOST_LINES // 2]:
-                low, high = row["effect_interval"]
                 metres = f", {1000 * row['metres']:.0f} mm" if "metres" in row else ""
-                said.append(f"  {title} {row['name']}: {row['effect']:.2f} [{low:.2f}, {high:.2f}]{metres}")
+                effect = f"{row['effect']:.2f}{_bounds(row['effect_interval'])}"
+                said.append(f"  {title} {row['name']}: {effect}{metres} (n={row['episodes']})")
         said.append(f"  effects: {table['score']}")
     return said
+
+
+def _bounds(interval: Sequence[float] | None, times: float = 1.0, digits: int = 2) -> str:
+    """The interval of a mean; one episode has none."""
+    if interval is None:
+        return ""
+    low, high = interval
+    return f" [{times * low:.{digits}f}, {times * high:.{digits}f}]"

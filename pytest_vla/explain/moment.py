@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 Segments = Mapping[str, tuple[NDArray[Any], Mapping[int, str]]]
 LEAST_THING_PX = 4
 CONTROL_DRAWS = 200
+LEAST_TO_RESTORE = 0.02  # nats, or share of the action space: what is less cannot be told apart when it comes back
 
 
 @dataclass(frozen=True)
@@ -273,10 +274,15 @@ class _Asked:
             best = max(spans, key=lambda each: each.effect)
             assert best.change is not None
             candidates.append((best.effect, f"'{best.name}'", best.change))
+        candidates = [each for each in candidates if each[0] >= LEAST_TO_RESTORE]
         if not candidates and named is not None and not self.wishes.lenient:
             self.asker.units(self.moment.seen, Nothing(), named)  # says so where there are none to be patched
         if not candidates:
-            return {"corrupted_by": "", "units": [], "note": "no patch and no span has an effect above chance"}
+            return {
+                "corrupted_by": "",
+                "units": [],
+                "note": "no patch and no span has an effect that could be restored",
+            }
         found = []
         for effect, name, change in candidates:
             try:

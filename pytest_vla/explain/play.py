@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_vla.explain.errors import ExplainError
 from pytest_vla.explain.interventions import HIDDEN, Ablation, Intervention, Patch, Span
 from pytest_vla.inference.local import kept
 from pytest_vla.policies.base import Observation, Policy
@@ -72,12 +73,16 @@ def masks_of(episode: Episode, typed: Sequence[str] = ()) -> list[Mask]:
     return [*chosen, Mask("all words hidden", Ablation("instruction", HIDDEN))] if told else chosen
 
 
-def _span(told: str, text: str, masked: bool) -> Span:
-    from pytest_vla.explain.errors import ExplainError
+def check_masks(record: Record, typed: Sequence[str]) -> None:
+    """ExplainError for words that the instruction does not have."""
+    told = record.result.instruction
+    for text in typed:
+        if not text or text not in told:
+            raise ExplainError(f"--mask {text!r} is not in the instruction {told!r}")
 
-    start = told.find(text)
-    if start < 0:
-        raise ExplainError(f"--mask {text!r} is not in the instruction {told!r}")
+
+def _span(told: str, text: str, masked: bool) -> Span:
+    start = told.index(text)
     return Span(start, start + len(text), text, masked)
 
 

@@ -41,7 +41,7 @@ def write_episode(episode: Episode, folder: Path, played: Sequence[Mapping[str, 
 
 
 def _strips(episode: Episode, step: Explained, folder: Path, name: str) -> list[dict[str, Any]]:
-    made = []
+    made: list[dict[str, Any]] = []
     seen = episode.recording.seen[step.step]
     for camera in step.sizes:
         title = f"step {step.step} ({step.phase})"
@@ -53,7 +53,7 @@ def _strips(episode: Episode, step: Explained, folder: Path, name: str) -> list[
 
 
 def _units(step: Explained, folder: Path, name: str) -> list[dict[str, Any]]:
-    made = []
+    made: list[dict[str, Any]] = []
     for part in corruptions(step):
         title = f"step {step.step}: restored after {part['corrupted_by']} was hidden"
         drawn = unit_map(part["units"], title)

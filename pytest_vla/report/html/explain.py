@@ -106,21 +106,26 @@ def _table(line: Any) -> Table | None:
 
 def _thing(row: Mapping[str, Any]) -> Row:
     share = 100 * float(row["share"])
-    low, high = (100 * float(each) for each in row["share_interval"])
-    numbers = (f"{share:.0f}%", f"[{low:.0f}, {high:.0f}]", f"{100 * float(row['area']):.1f}%")
+    numbers = (f"{share:.0f}%", _bounds(row["share_interval"], 100, 0), f"{100 * float(row['area']):.1f}%")
     return Row(str(row["name"]), numbers, min(max(share, 0.0), 100.0))
 
 
 def _effects(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     return [
-        Row(str(row["name"]), (f"{float(row['effect']):.2f}", _bounds(row["effect_interval"]), _mm(row)))
+        Row(
+            str(row["name"]),
+            (f"{float(row['effect']):.2f}", _bounds(row["effect_interval"]), _mm(row), str(int(row["episodes"]))),
+        )
         for row in rows[:LISTED]
     ]
 
 
-def _bounds(interval: Any) -> str:
+def _bounds(interval: Any, times: float = 1.0, digits: int = 2) -> str:
+    """The interval of a mean; one episode has none."""
+    if interval is None:
+        return "one episode"
     low, high = interval
-    return f"[{float(low):.2f}, {float(high):.2f}]"
+    return f"[{times * float(low):.{digits}f}, {times * float(high):.{digits}f}]"
 
 
 def _mm(row: Mapping[str, Any]) -> str:
