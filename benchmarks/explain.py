@@ -37,7 +37,7 @@ PATCH_PX = 8
 ROUNDS = 7
 
 
-def looked(policy: Any, seed: int, **wishes: Any) -> Explained:
+def looked(policy: Any, seed: int, cameras: tuple[str, ...] = plants.CAMERAS, **wishes: Any) -> Explained:
     """What is found about a plant, by a policy held here."""
     from gymnasium import spaces
 
@@ -47,7 +47,7 @@ def looked(policy: Any, seed: int, **wishes: Any) -> Explained:
     asker.begin(key)
     ruler = Ruler(suite, spaces.Box(-1, 1, (4,), np.float32))
     moment = Moment(0, plants.seen(seed), other=plants.seen(seed + 1000))
-    return explain(asker, ruler, moment, plants.CAMERAS, replace(Wishes(), **wishes), key.rng("explain"))
+    return explain(asker, ruler, moment, cameras, replace(Wishes(), **wishes), key.rng("explain"))
 
 
 def mass_inside(cells: Any, camera: str, box: tuple[int, int, int, int]) -> float:
