@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("mujoco")
 
-from pytest_vla.cli import main  # noqa: E402
-from pytest_vla.run import read_run  # noqa: E402
+from pytest_vla.cli import main
+from pytest_vla.run import read_run
 
 REPOSITORY = Path(__file__).parent.parent.parent
 POLICY = REPOSITORY / "fixtures" / "policies" / "bomb_visuomotor.pt"

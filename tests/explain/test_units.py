@@ -114,11 +114,11 @@ def test_words_and_heads_of_a_llama_are_explained():
 
 def test_pictures_and_heads_of_lerobots_act_are_explained(tmp_path):
     pytest.importorskip("lerobot")
-    from benchmarks.explain import looked
     from lerobot.configs.types import FeatureType, PolicyFeature
     from lerobot.policies.act.configuration_act import ACTConfig
     from lerobot.policies.act.modeling_act import ACTPolicy
 
+    from benchmarks.explain import looked
     from pytest_vla.policies.lerobot import LeRobotPolicy
 
     config = ACTConfig(
