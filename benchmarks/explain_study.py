@@ -1,4 +1,4 @@
-"""The question of the BOMB study, asked of the shipped policies: does the destination matter, does it look at it, where?
+"""The question of the BOMB study, asked of the shipped policies: does the destination matter, is it looked at, where?
 
 `python -m benchmarks.explain_study [--episodes N] [--out DIR]` runs the first episodes of one task of BOMB and of VIMA,
 explains them all (`--vla-explain`), and prints the tables of docs/explain.md.

@@ -173,30 +173,20 @@ def shuffled(policy: Any, seed: int) -> Iterator[None]:
 
 def _units(engine: Engine, episode: Episode, request: Mapping[str, Any]) -> dict[str, Any]:
     """Which activations of the clean run bring the clean action back in a corrupted one."""
-    from pytest_vla.inference.units import find_units, restore_each
+    from pytest_vla.inference.engine import one_thread, seeded, without_gradients
+    from pytest_vla.inference.units import UnitError, restored_in
 
     clean, corrupted = unpacked(request)[:2]
-    modules = list(modules_of(engine.policy))
-    if not modules:
-        raise ProbeError(
-            "this policy has no torch module in the process that answers: activations cannot be patched there"
-        )
-    action = actions_of(engine, episode, [clean])[0]
-    likely = callable(getattr(engine.policy, "log_prob", None))
-
-    def score(row: Mapping[str, Any]) -> float:
-        if likely:
-            return float(scores_of(engine, episode, [row], action)[0])
-        return -apart(actions_of(engine, episode, [row])[0], action)
-
-    units = find_units(modules, tuple(request[PROBE].get("named", ())))
-    return restore_each(modules, units, lambda: score(clean), lambda: score(corrupted))
-
-
-def apart(one: Any, other: Any) -> float:
-    """How far two answers of a policy are from each other, in its own numbers."""
-    from pytest_vla.policies.actions import flatten_action
-
-    if isinstance(one, str) or isinstance(other, str):
-        return float(one != other)
-    return float(np.linalg.norm(flatten_action(one).astype(np.float64) - flatten_action(other)))
+    named = tuple(request[PROBE].get("named", ()))
+    policy: Any = engine.policy
+    elsewhere = getattr(policy, "restore_units", None)  # a policy whose modules are in a process of its own
+    if engine.fixed:
+        one_thread()
+    try:
+        with without_gradients(), seeded(episode):
+            if callable(elsewhere):
+                found: dict[str, Any] = elsewhere(clean, corrupted, _fork(engine, episode).state, named)
+                return found
+            return restored_in(policy, clean, corrupted, episode.state, named)
+    except UnitError as error:
+        raise ProbeError(str(error)) from None

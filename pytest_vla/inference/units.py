@@ -2,11 +2,13 @@
 
 A unit is what one place of a network gives to the rest of it: a layer's output (the residual stream after it), one head
 of an attention, an MLP, or a module that a person names. Its activations in the clean run are put into a corrupted one,
-and the question is how much of the clean answer comes back.
+and the question is how much of the clean answer comes back. Nothing of ours is imported here: an interpreter that
+has no pytest-vla reads this file too.
 """
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,13 +16,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from pytest_vla.policies.base import PolicyError
-
 Kind = Literal["layer", "head", "mlp", "module"]
 OUTPUTS = ("o_proj", "out_proj", "cross_out", "out", "c_proj", "dense", "proj", "wo")  # the last linear of an attention
 HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "heads")
 MLPS = ("mlp", "feed_forward", "feedforward", "ffn", "feed", "linear2")
 MOST_UNITS = 4000
+
+
+class UnitError(Exception):
+    """There is nothing to patch, or nothing of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,11 @@ def find_units(modules: Sequence[Any], named: Sequence[str] = ()) -> list[Unit]:
             found += [Unit("head", target, _layer(target), head, count) for head in range(count)]
     if named and not found:
         some = ", ".join([path for path in paths if path][:12])
-        raise PolicyError(f"no module of the policy is named by {', '.join(named)}; there are {some}, ...")
+        raise UnitError(f"no module of the policy is named by {', '.join(named)}; there are {some}, ...")
     if not found:
-        raise PolicyError("no layer, attention head or MLP is known in this policy: name modules with --units GLOB")
+        raise UnitError("no layer, attention head or MLP is known in this policy: name modules with --units GLOB")
     if len(found) > MOST_UNITS:
-        raise PolicyError(f"{len(found)} units are more than {MOST_UNITS}: name fewer with --units GLOB")
+        raise UnitError(f"{len(found)} units are more than {MOST_UNITS}: name fewer with --units GLOB")
     return found
 
 
@@ -91,6 +95,55 @@ def restore_each(
     for row in rows:
         row["restored"] = (row["score"] - broken) / (whole - broken) if abs(whole - broken) > 1e-9 else 0.0
     return {"clean": whole, "corrupted": broken, "units": rows, "skipped": len(units) - len(rows)}
+
+
+def restored_in(policy: Any, clean: Any, corrupted: Any, state: Any, named: Sequence[str]) -> dict[str, Any]:
+    """The same for a policy object of any kind: its modules are found in it, its answers scored by itself."""
+    modules = torch_modules(policy)
+    if not modules:
+        raise UnitError("this policy has no torch module in the process that answers: activations cannot be patched")
+    torch: Any = sys.modules["torch"]
+
+    def act(row: Any) -> Any:
+        return policy.act([row], [copy.deepcopy(state)])[0]
+
+    with torch.inference_mode():
+        action = act(clean)
+        likely = callable(getattr(policy, "log_prob", None))
+
+        def score(row: Any) -> float:
+            if likely:
+                return float(policy.log_prob([row], [copy.deepcopy(state)], [action])[0])
+            return -apart(act(row), action)
+
+        return restore_each(modules, find_units(modules, named), lambda: score(clean), lambda: score(corrupted))
+
+
+def apart(one: Any, other: Any) -> float:
+    """How far two answers of a policy are from each other, in its own numbers."""
+    import numpy as np
+
+    if isinstance(one, str) or isinstance(other, str):
+        return float(one != other)
+    if isinstance(one, dict):
+        return float(np.hypot.reduce([apart(one[name], other[name]) for name in one]))
+    return float(np.linalg.norm(np.asarray(one, np.float64) - np.asarray(other, np.float64)))
+
+
+def torch_modules(policy: Any, depth: int = 3) -> list[Any]:
+    """The networks in an object, itself or what it holds."""
+    torch = sys.modules.get("torch")
+    if torch is None or depth == 0:
+        return []
+    if isinstance(policy, torch.nn.Module):
+        return [policy]
+    found: list[Any] = []
+    for part in getattr(policy, "__dict__", {}).values():
+        if isinstance(part, torch.nn.Module):
+            found.append(part)
+        elif hasattr(part, "__dict__") and not isinstance(part, type):
+            found += [each for each in torch_modules(part, depth - 1) if each not in found]
+    return found
 
 
 class _Calls:

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import pytest_vla as vla  # noqa: E402
-from pytest_vla.inference.units import find_units, restore_each  # noqa: E402
+from pytest_vla.inference.units import UnitError, find_units, restore_each  # noqa: E402
 
 
 def test_restoring_a_head_of_torchs_own_attention_changes_what_that_head_gives_and_nothing_else():
@@ -40,9 +40,9 @@ def test_a_unit_of_another_shape_is_left_out_not_guessed():
 
 
 def test_nothing_to_patch_is_one_message():
-    with pytest.raises(vla.PolicyError, match="--units GLOB"):
+    with pytest.raises(UnitError, match="--units GLOB"):
         find_units([torch.nn.Linear(2, 2)])
-    with pytest.raises(vla.PolicyError, match="no module of the policy is named by zzz"):
+    with pytest.raises(UnitError, match="no module of the policy is named by zzz"):
         find_units([torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2)})], ("zzz",))
 
 
@@ -146,3 +146,22 @@ def test_pictures_and_heads_of_lerobots_act_are_explained(tmp_path):
     assert kinds.count("head") == 16  # two layers of the encoder, and both attentions of the decoder
     assert not made.above("spans")
     assert max(unit["restored"] for unit in made.units["units"]) > 0.5
+
+
+def test_the_other_half_of_an_isolated_policy_patches_its_own_modules():
+    from pathlib import Path
+
+    from benchmarks.explain_plants import Passing, seen
+    from pytest_vla.explain.spans import spans_of
+    from pytest_vla.inference import units
+    from pytest_vla.isolate.guest import World
+
+    world = World("guest_policy:make", [str(Path(__file__).parent)])
+    world.begin(0, {"task": "look"}, [])
+    world.fork(0, 1, [])
+    clean = seen(3)
+    span = next(each for each in spans_of(clean["instruction"], masked=True) if each.text == "block")
+    made = world.units(units.__file__, clean, span.apply(clean), 1, [], [0])
+    heads = [unit for unit in made["units"] if unit["kind"] == "head"]
+    assert max(heads, key=lambda unit: unit["restored"])["unit"] == Passing(3).unit
+    assert set(world.states) == {1}
