@@ -61,10 +61,14 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("doctor",),
         ("inference", "options", "policies", "rollout", "run", "suite"),
     ),
+    "explain": (
+        ("explain",),
+        ("episode", "inference", "options", "policies", "replay", "report", "rollout", "run", "suite"),
+    ),
     "plugin": (
         (
-            *("plugin", "session", "fixtures", "collection", "planning", "scheduling", "ending", "forgetting"),
-            *("reference", "several"),
+            *("plugin", "session", "opening", "afterwards", "fixtures", "collection", "planning", "scheduling"),
+            *("ending", "forgetting", "reference", "several"),
         ),
         ("*",),
     ),

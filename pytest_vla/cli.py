@@ -15,6 +15,8 @@ import pytest
 from pytest_vla._version import __version__
 from pytest_vla.command import PURPOSES, RUN_HELP, Command, ask_for_trust, only, share, whole
 from pytest_vla.doctor.commands import COMMANDS as DOCTOR_COMMANDS
+from pytest_vla.explain.commands import COMMANDS as EXPLAIN_COMMANDS
+from pytest_vla.explain.errors import ExplainError
 from pytest_vla.gate.commands import COMMANDS as GATE_COMMANDS
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.inference.commands import COMMANDS as INFERENCE_COMMANDS
@@ -29,7 +31,16 @@ from pytest_vla.suite import Suite, SuiteError
 from pytest_vla.train.commands import COMMANDS as TRAIN_COMMANDS
 from pytest_vla.train.errors import DatasetError, TrainError
 
-BAD_INPUT = (pytest.UsageError, RunFileError, SuiteError, PolicyError, GateError, DatasetError, TrainError)
+BAD_INPUT = (
+    pytest.UsageError,
+    RunFileError,
+    SuiteError,
+    PolicyError,
+    GateError,
+    DatasetError,
+    TrainError,
+    ExplainError,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -252,6 +263,7 @@ COMMANDS: tuple[Command, ...] = (
         _replay_arguments,
         _replay,
     ),
+    *EXPLAIN_COMMANDS,
     *GATE_COMMANDS,
     *BESIDE_COMMANDS,
     Command("merge", "judge it", "one run file of several runs of the same policy", _merge_arguments, _merge),

@@ -215,6 +215,12 @@ def _video(value: Any) -> str:
     return str(value).strip()
 
 
+def _explain(value: Any) -> str:
+    if value != "unsolved":
+        _count(value)
+    return str(value).strip()
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """How a value is read, and how the error calls what was expected."""
@@ -237,5 +243,6 @@ KINDS: dict[Kind, Reader] = {
     "suites": Reader(_suites, "names separated by commas"),
     "folders": Reader(_folders, "[SUITE=]DIR"),
     "gigabytes": Reader(_seconds, "a number of gigabytes, 0 or more"),
+    "explain": Reader(_explain, "unsolved or a whole number"),
     "video": Reader(_video, "unsolved, all, none or a whole number"),
 }

@@ -29,6 +29,7 @@ Kind = Literal[
     "folders",
     "gigabytes",
     "suites",
+    "explain",
 ]
 
 Wire = Literal["raw", "jpeg", "auto"]
@@ -271,6 +272,10 @@ class ReportOptions:
         default=None,
         metadata=option("text", "ADDRESS", "Where workers put films: a folder, or what fsspec reaches (s3://...)"),
     )
+    explain: str | None = field(
+        default=None,
+        metadata=option("explain", "WHICH", "Explain episodes at the end: unsolved, or N of each task, unsolved first"),
+    )
     keep_actions: bool = field(
         default=False, metadata=flag("Keep the actions of every episode in the run file (on with --vla-report)")
     )
@@ -285,7 +290,7 @@ class ReportOptions:
     @property
     def taping(self) -> bool:
         """Whether the run file keeps what the policy did: films are then drawn without it."""
-        return self.keep_actions or self.reporting or self.media is not None
+        return self.keep_actions or self.reporting or self.media is not None or self.explain is not None
 
     @property
     def reporting(self) -> bool:

@@ -67,21 +67,22 @@ class Replayer:
 
     def run_policy(self, record: Record, on_step: Callable[[Step], None] = lambda step: None) -> Result:
         """The episode once more, with the policy acting anew."""
-        return self._rollout(record, self.source.bind, on_step)
+        return self.run_with(record, self.source.bind, on_step)
 
     def run_actions(self, record: Record, on_step: Callable[[Step], None] = lambda step: None) -> Result:
         """The episode once more, with the actions in the run file or, where there are none, with the policy."""
         if not record.result.actions:
             return self.run_policy(record, on_step)
         recorded = RecordedActions(record.result.actions)
-        return self._rollout(record, lambda suite, env: recorded, on_step)
+        return self.run_with(record, lambda suite, env: recorded, on_step)
 
-    def _rollout(
+    def run_with(
         self,
         record: Record,
         policy: Callable[[Suite, gymnasium.Env[Any, Any]], Policy],
         on_step: Callable[[Step], None],
     ) -> Result:
+        """The episode once more, with the policy that is made for its environment."""
         suite = suite_of(record, self.trust)
         if suite.version != record.key.version:
             raise RunFileError(
@@ -91,14 +92,15 @@ class Replayer:
         missing = suite.missing()
         if missing is not None:
             raise SuiteError(f"suite '{suite.name}' needs {missing.module}: {missing.install}")
-        env = self._env(suite, record.key.task)
+        env = self.env_of(suite, record.key.task)
         token = surroundings.set(Surroundings(on_step=on_step))
         try:
             return rollout(policy(suite, env), env, record.key)
         finally:
             surroundings.reset(token)
 
-    def _env(self, suite: Suite, task: str) -> gymnasium.Env[Any, Any]:
+    def env_of(self, suite: Suite, task: str) -> gymnasium.Env[Any, Any]:
+        """The environment that a task's episodes are run in."""
         group = (suite.name, suite.env_group(task))
         if group not in self._envs:
             self._envs[group] = suite.make_env(task)

@@ -105,6 +105,7 @@ class Session:
         self._inference: dict[str, Any] | None = None
         self._cost: dict[str, Any] | None = None
         self._examined: list[Examination] = []
+        self._explained: dict[str, Any] | None = None
         self._pytest_session: pytest.Session | None = None
         self.writer = self._open(held.file)
         self._measured = self.before is not None and len(self.before.table.measured()) > 0
@@ -373,6 +374,8 @@ class Session:
         self._write_cost()
         if self.settings.inference.doctor and session.exitstatus in CLEAN:
             self._examine()
+        if self.settings.report.explain is not None and session.exitstatus in CLEAN:
+            self._explain(self.settings.report.explain)
         answers = reference_line(read_run(self.reference)) if self.reference is not None else None
         if answers is not None:  # whatever is said later of this run follows from its own file
             self.writer.write(answers)
@@ -416,6 +419,14 @@ class Session:
         for made in self._examined:
             self.writer.write({"type": "doctor", **made.to_record()})
 
+    def _explain(self, which: str) -> None:
+        """`--vla-explain`: what the policy looked at in episodes of this run, asked where it is held."""
+        from pytest_vla.explain.session import explain_run
+
+        self._explained = explain_run(self.source, read_run(self.writer.path), which, self.live.say)
+        if self._explained is not None:
+            self.writer.write({"type": "explain", **self._explained})
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         from pytest_vla.report.summary import write_summary
         from pytest_vla.run.repeats import flip_rate
@@ -434,6 +445,12 @@ class Session:
         for made in self._examined:
             for line in made.lines():
                 terminalreporter.line(f"{made.suite}: {line}")
+        if self._explained is not None:
+            from pytest_vla.explain.many import summary_lines
+
+            terminalreporter.section("vla explain")
+            for line in summary_lines(self._explained):
+                terminalreporter.line(line)
         if self.run.hunts:
             self._write_hunts(terminalreporter, self.run)
         flips = flip_rate(self.run.table) if not self.usage_error else None

@@ -237,6 +237,14 @@ class Suite(ABC):
         """A hash of the full physical state, to prove that two runs were the same."""
         return ""
 
+    def segment(self, env: gymnasium.Env[Any, Any], camera: str) -> tuple[Any, Mapping[int, str]] | None:
+        """Which thing each pixel of a camera's picture shows now: whole numbers (height, width), and their names.
+
+        Names say what a thing is for in this episode (the object to be moved, the target, the gripper, distractors,
+        the table), so that many episodes can be told together. None where the suite cannot say.
+        """
+        return None
+
     def provenance(self) -> dict[str, str]:
         """What an episode depends on besides its key, such as the renderer here; runs that differ in it do not pair."""
         return {}

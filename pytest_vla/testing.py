@@ -70,6 +70,7 @@ def _check_episode(suite: Suite, env: Any, key: EpisodeKey, other: EpisodeKey) -
     assert suite.digest(env) == first, f"{key} starts from another state after another episode"
 
     _check_features(suite, env, key)
+    _check_segments(suite, env, observation)
     noop = suite.noop(env)
     info = env.step(check_action(noop, env.action_space))[4]
     assert isinstance(info.get("success", False), bool), "info['success'] must be a bool"
@@ -100,6 +101,19 @@ def _check_features(suite: Suite, env: Any, key: EpisodeKey) -> None:
         env.reset(seed=key.seed(), options={"episode": other})
         same = dict(suite.features(env)) == features
         assert same, f"features() must be those of the scene as drawn: {other} has others than {key}"
+
+
+def _check_segments(suite: Suite, env: Any, observation: Any) -> None:
+    for camera in suite.cameras:
+        found = suite.segment(env, camera)
+        if found is None:
+            continue
+        ids, names = found
+        size = np.shape(observation["images"][camera])[:2]
+        whole = np.shape(ids) == size and np.asarray(ids).dtype.kind in "iu"
+        assert whole, f"segment() must give whole numbers for the {pixels(size)} of camera '{camera}'"
+        unknown = sorted({int(number) for number in np.unique(ids)} - set(names))
+        assert not unknown, f"segment() has no names for {unknown} of camera '{camera}'"
 
 
 def _without_effect(suite: Suite, env: Any, key: EpisodeKey, perturbations: list[str]) -> list[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_vla.inference.tree import plain
+from pytest_vla.inference.local import kept
 from pytest_vla.rollout import Step, rollout, surroundings
 
 if TYPE_CHECKING:
@@ -73,18 +72,3 @@ def looked_at(
     """How an episode begins, where a suite has no oracle."""
     observation, _ = env.reset(seed=key.seed(), options={"episode": key})
     return Recorded(key, (kept(observation, spec, cameras),), None, env.action_space)
-
-
-def kept(observation: Mapping[str, Any], spec: PolicySpec, cameras: Sequence[str]) -> dict[str, Any]:
-    """An observation that stays as it is: pictures of the wanted cameras drawn, everything copied."""
-    large = ("images", "prompt", "scan")
-    made = {name: deepcopy(value) for name, value in observation.items() if name not in large}
-    images = observation.get("images", {})
-    made["images"] = {name: np.array(images[name]) for name in images if name in cameras}
-    if spec.prompt and observation.get("prompt") is not None:
-        made["prompt"] = plain(observation["prompt"])
-    if spec.scan and "scan" in observation:
-        scan = observation["scan"]
-        pictures = {name: scan["cameras"][name] for name in scan["cameras"] if name in spec.scan}
-        made["scan"] = plain({**scan, "cameras": pictures})
-    return made

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from pytest_vla.episode import EpisodeError, EpisodeKey
+from pytest_vla.inference.probes import answer_probe, is_probe
 from pytest_vla.policies.base import Policy, PolicyError
 
 MAX_ERROR_TEXT = 20_000  # characters
@@ -86,6 +87,8 @@ class Engine:
             failure = None if job.episode.begun else self._begin(job.episode)
             if failure is not None:
                 answers[index] = failure
+            elif is_probe(job.observation):
+                answers[index] = self._probed(job)
             else:
                 groups.setdefault(job.kind, []).append(index)
         for indices in groups.values():
@@ -102,9 +105,16 @@ class Engine:
         self._act(rows)
         return perf_counter() - start
 
+    def _probed(self, job: Job) -> Any:
+        """The answer to a what-if question; the episode is left as it is."""
+        try:
+            return answer_probe(self, job)
+        except Exception as error:
+            return failure_of(error)
+
     def _begin(self, episode: Episode) -> Failure | None:
         try:
-            with _inference(), _seeded(episode):
+            with without_gradients(), seeded(episode):
                 episode.state = self.policy.reset(episode.key)
         except Exception as error:
             return failure_of(error)
@@ -137,7 +147,7 @@ class Engine:
         return [answer for i in range(0, len(jobs), size) for answer in self._free(jobs[i : i + size])]
 
     def _act(self, jobs: Sequence[Job]) -> list[Any]:
-        with _inference():
+        with without_gradients():
             actions = self.policy.act([job.observation for job in jobs], [job.episode.state for job in jobs])
         for job in jobs:
             job.episode.step += 1
@@ -147,12 +157,12 @@ class Engine:
 
     def _fixed(self, jobs: list[Job]) -> list[Any]:
         if self.fixed == 1:
-            _use_one_thread()
+            one_thread()
             return [answer for job in jobs for answer in self._padded([job], 1)]
         kind = jobs[0].kind
         if kind not in self._templates:
             self._templates[kind] = copy.deepcopy(jobs[0].observation)
-            _use_one_thread()
+            one_thread()
             if self.fixed > 1 and not self._ignores_company(jobs[0]):
                 self._by_row.add(kind)
         size = self.fixed
@@ -166,7 +176,7 @@ class Engine:
     def _padded(self, jobs: list[Job], size: int) -> list[Any]:
         pads = [Job(self._spare(jobs[0]), self._templates[jobs[0].kind]) for _ in range(size - len(jobs))]
         saved = self._saved(jobs)
-        with _seeded(jobs[0].episode) if size == 1 else nullcontext():
+        with seeded(jobs[0].episode) if size == 1 else nullcontext():
             try:
                 return self._act([*jobs, *pads])[: len(jobs)]
             except Exception as error:
@@ -217,7 +227,7 @@ class Engine:
             yield
             return
         self._watches = max(self._watches - 1, 0)
-        with _seeded(jobs[0].episode) if len(jobs) == 1 else nullcontext():
+        with seeded(jobs[0].episode) if len(jobs) == 1 else nullcontext():
             before = None if self.draws else _generators()
             yield
             self.draws = self.draws or _generators() != before
@@ -325,13 +335,13 @@ def _is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
 
 
-def _inference() -> AbstractContextManager[Any]:
+def without_gradients() -> AbstractContextManager[Any]:
     """Without gradients where torch is in use; torch is never imported for it."""
     torch = sys.modules.get("torch")
     return torch.inference_mode() if torch is not None and hasattr(torch, "inference_mode") else nullcontext()
 
 
-def _use_one_thread() -> None:
+def one_thread() -> None:
     """How a sum is split over threads changes its last bits, and how many there are depends on the machine."""
     torch = sys.modules.get("torch")
     if torch is not None:
@@ -339,7 +349,7 @@ def _use_one_thread() -> None:
 
 
 @contextmanager
-def _seeded(episode: Episode) -> Iterator[None]:
+def seeded(episode: Episode) -> Iterator[None]:
     """Global random generators as a function of episode and step, for policies that draw from them."""
     import random
 

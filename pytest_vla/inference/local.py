@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from copy import deepcopy
 from time import perf_counter
 from typing import Any
+
+import numpy as np
 
 from pytest_vla.deadline import sign_of_life
 from pytest_vla.drawing import drawing
@@ -96,6 +99,21 @@ def declared(observation: Observation, spec: PolicySpec) -> Observation:
 def _of_cameras(pictures: Mapping[str, Any], cameras: Sequence[str]) -> dict[str, Any]:
     """Those of some cameras; the others are not even drawn."""
     return {name: pictures[name] for name in pictures if name in cameras}
+
+
+def kept(observation: Mapping[str, Any], spec: PolicySpec, cameras: Sequence[str]) -> dict[str, Any]:
+    """An observation that stays as it is: pictures of the wanted cameras drawn, everything copied."""
+    large = ("images", "prompt", "scan")
+    made = {name: deepcopy(value) for name, value in observation.items() if name not in large}
+    images = observation.get("images", {})
+    made["images"] = {name: np.array(images[name]) for name in images if name in cameras}
+    if spec.prompt and observation.get("prompt") is not None:
+        made["prompt"] = plain(observation["prompt"])
+    if spec.scan and "scan" in observation:
+        scan = observation["scan"]
+        pictures = {name: scan["cameras"][name] for name in scan["cameras"] if name in spec.scan}
+        made["scan"] = plain({**scan, "cameras": pictures})
+    return made
 
 
 def error_of(failure: Failure) -> Exception:

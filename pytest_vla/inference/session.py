@@ -53,11 +53,9 @@ def local_source(options: InferenceOptions) -> PolicySource:
     source = load_policy(options.policy)
     if not isinstance(source, SharedSource):
         return source
-    from pytest_vla.inference.local import LocalPolicy
-
     if options.device:
         source.move_to(options.device[0])
-    return _asked_as_told(source, LocalPolicy(source.policy, fixed_batch(options)), options)
+    return loaded_source(source, options)
 
 
 def loaded_source(source: SharedSource, options: InferenceOptions) -> SharedSource:

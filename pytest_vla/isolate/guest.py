@@ -6,8 +6,10 @@ What MODULE:FACTORY returns needs `act(observations, states)`, and may have `res
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import importlib
+import importlib.util
 import inspect
 import sys
 from types import SimpleNamespace
@@ -32,7 +34,13 @@ class World:
         spec = getattr(self.policy, "spec", None) or {}
         spec = spec.to_dict() if hasattr(spec, "to_dict") else dict(spec)
         tell = getattr(self.policy, "digest", None)
-        return {"spec": spec, "digest": tell() if callable(tell) else None, "source": _source(self.factory)}
+        return {
+            "spec": spec,
+            "digest": tell() if callable(tell) else None,
+            "source": _source(self.factory),
+            "log_prob": callable(getattr(self.policy, "log_prob", None)),
+            "masks_text": bool(getattr(self.policy, "masks_text", False)),
+        }
 
     def begin(self, number: int, episode: dict[str, Any], over: list[int]) -> None:
         """A new episode, under a number; `over` are those whose states nobody needs any more."""
@@ -49,6 +57,30 @@ class World:
         move = getattr(self.policy, "to", None)
         if callable(move):
             move(device)
+
+    def fork(self, number: int, new: int, over: list[int]) -> None:
+        """Another episode that has come as far as this one."""
+        self.forget(over)
+        self.states[new] = copy.deepcopy(self.states[number])
+
+    def log_prob(self, observations: list[Any], numbers: list[int], actions: list[Any], over: list[int]) -> list[float]:
+        self.forget(over)
+        scores = self.policy.log_prob(observations, [self.states[number] for number in numbers], actions)
+        return [float(score) for score in scores]
+
+    def units(
+        self, file: str, clean: Any, corrupted: Any, number: int, named: list[str], over: list[int]
+    ) -> dict[str, Any]:
+        """Activation patching of this policy's own modules, by the code in a file."""
+        self.forget(over)
+        spec = importlib.util.spec_from_file_location("pytest_vla_units", file)
+        assert spec is not None
+        assert spec.loader is not None
+        units = importlib.util.module_from_spec(spec)
+        sys.modules["pytest_vla_units"] = units
+        spec.loader.exec_module(units)
+        found: dict[str, Any] = units.restored_in(self.policy, clean, corrupted, self.states[number], tuple(named))
+        return found
 
     def forget(self, numbers: list[int]) -> None:
         for number in numbers:

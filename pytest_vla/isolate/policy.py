@@ -25,8 +25,12 @@ SCHEME = "env:"
 class Handle:
     """What stands for an episode's state, which is in the other process."""
 
-    def __init__(self, number: int, child: Child) -> None:
-        self.number, self.child = number, child
+    def __init__(self, number: int, child: Child, policy: IsolatedPolicy) -> None:
+        self.number, self.child, self.policy = number, child, policy
+
+    def __deepcopy__(self, memo: Any) -> Handle:
+        """Another episode there that has come as far as this one."""
+        return self.policy.fork(self)
 
 
 class IsolatedPolicy(Policy):
@@ -46,14 +50,27 @@ class IsolatedPolicy(Policy):
         self.described: dict[str, Any] = {}
         self.started()
         self.spec = PolicySpec.from_dict(self.described["spec"])
+        self.masks_text = bool(self.described.get("masks_text"))
+        if self.described.get("log_prob"):
+            self.log_prob = self._log_prob
 
     def reset(self, episode: EpisodeKey) -> Handle:
         with self._lock:
             child, number = self.started(), next(self._numbers)
             self._call("begin", number, as_guests_see(episode), self._forgotten())
-            handle = Handle(number, child)
-            weakref.finalize(handle, self._over.append, number)
-            return handle
+            return self._handle(number, child)
+
+    def fork(self, state: Handle) -> Handle:
+        """A copy of an episode's state, made where it is."""
+        with self._lock:
+            child, number = self.started(), next(self._numbers)
+            self._call("fork", state.number, number, self._forgotten())
+            return self._handle(number, child)
+
+    def _handle(self, number: int, child: Child) -> Handle:
+        handle = Handle(number, child, self)
+        weakref.finalize(handle, self._over.append, number)
+        return handle
 
     def act(self, observations: Sequence[Observation], states: Sequence[Handle]) -> Sequence[Any]:
         with self._lock:
@@ -62,6 +79,25 @@ class IsolatedPolicy(Policy):
                 raise PolicyError(f"the process of {self.name} was lost, and with it what it knew of this episode")
             answer = self._call("act", list(observations), [state.number for state in states], self._forgotten())
             return list(answer)
+
+    def _log_prob(
+        self, observations: Sequence[Observation], states: Sequence[Handle], actions: Sequence[Any]
+    ) -> Sequence[float]:
+        with self._lock:
+            self.started()
+            numbers = [state.number for state in states]
+            return list(self._call("log_prob", list(observations), numbers, list(actions), self._forgotten()))
+
+    def restore_units(
+        self, clean: Observation, corrupted: Observation, state: Handle, named: Sequence[str]
+    ) -> dict[str, Any]:
+        """Activation patching where the modules are: the same code, read by that interpreter from our file."""
+        from pytest_vla.inference import units
+
+        with self._lock:
+            self.started()
+            found = self._call("units", units.__file__, clean, corrupted, state.number, list(named), self._forgotten())
+            return dict(found)
 
     def started(self) -> Child:
         """The process: a new one where the last was lost or did not answer in time."""

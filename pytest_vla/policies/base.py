@@ -123,9 +123,14 @@ class Policy:
     Batching is the normal case: `act` gets one observation and one state per waiting episode and returns one action
     for each, in the same order. What must be remembered between steps of an episode lives in its state, never in
     `self`: episodes of many workers share one policy object.
+
+    Explanations are finer where a policy also has `log_prob(observations, states, actions)`, which says how likely each
+    of these answers of its own is (in nats; of a flow or a diffusion, less its loss), and where it reads `masks_text`
+    as true: then characters that an observation names in `instruction_mask`, a list of [start, stop], get no attention.
     """
 
     spec: PolicySpec = PolicySpec()
+    masks_text: bool = False
 
     def reset(self, episode: EpisodeKey) -> Any:
         """The state of a new episode: any object, which `act` may change. Draw from `episode.rng("policy")`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import comb
 from statistics import NormalDist
@@ -22,6 +22,15 @@ def rate_interval(solved: int, measured: int, confidence: float = CONFIDENCE) ->
     low = 0.0 if solved == 0 else (centre - half) / (1 + pull)
     high = 1.0 if solved == measured else (centre + half) / (1 + pull)
     return low, high
+
+
+def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE, draws: int = 2000) -> Interval:
+    """Of a mean, by drawing from the values again and again; the same for the same values."""
+    import numpy as np
+
+    drawn = np.random.default_rng(0).choice(np.asarray(values, float), (draws, len(values))).mean(1)
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
 
 
 def unpaired_interval(a: tuple[int, int], b: tuple[int, int], confidence: float = CONFIDENCE) -> Interval:

@@ -72,6 +72,12 @@ class BombSuite(GantrySuite):
 
         return features(own(env, BombEnv).instance)
 
+    def segment(self, env: gymnasium.Env[Any, Any], camera: str) -> tuple[Any, Mapping[int, str]]:
+        from .env import BombEnv
+        from .segments import segments
+
+        return segments(own(env, BombEnv), camera)
+
     def axes(self) -> Sequence[str]:
         from pytest_vla.kit.axes import supported
 

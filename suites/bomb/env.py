@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.kit import gantry
@@ -36,6 +37,8 @@ class World(gantry.World, Protocol):
     def reset(self, stones: Sequence[Stone], edits: SceneEdits) -> None: ...
 
     def push(self, label: str, by_m: Spot) -> None: ...
+
+    def labelled(self, camera: str) -> tuple[NDArray[np.int32], Sequence[str]]: ...
 
 
 class BombEnv(GantryEnv):

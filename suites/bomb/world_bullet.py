@@ -227,6 +227,16 @@ class BulletBoard:
         }
         return Moment(tuple(props), cameras, self._light)
 
+    def labelled(self, camera: str) -> tuple[NDArray[np.int32], Sequence[str]]:
+        """What each pixel shows, as a row of a list of labels: stones, blocks, the robot; the first is none of them."""
+        moment = self.snapshot()
+        self.stage.show(moment.props)
+        seen = self.stage.picture(moment.cameras[camera], moment.light).props
+        blocks = [block.label for block in self._edits.blocks]
+        things = [*[ROBOT] * len(BOXES), *(stone.label for stone in self._stones), *blocks]
+        flat = len(moment.props) - len(things)  # table, board and rim come first
+        return np.maximum(seen - flat + 1, 0).astype(np.int32), ["", *things]
+
     def _rim(self) -> list[Prop]:
         if self._edits.background is None:
             return []

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pytest_vla.kit.layout import Spot
 from pytest_vla.kit.mujoco_table import JOINTS, MujocoTable, add_gantry, add_rim, lights
 from pytest_vla.sim.mujoco.scene import Scene, friction
@@ -34,6 +37,13 @@ class MujocoBoard(MujocoTable):
         first = JOINTS + FREE_POSITION * self._labels.index(label)
         self.world.data.qpos[first : first + 2] += by_m
         self.world.forward()
+
+    def labelled(self, camera: str) -> tuple[NDArray[np.int32], Sequence[str]]:
+        """What each pixel shows, as a row of a list of labels: stones, blocks, the robot; the first is none."""
+        model = self.world.snapshot().model
+        body = self.stage.scan(self.world.snapshot(), camera).body
+        names = [model.body(number).name for number in range(1, model.nbody)]
+        return np.maximum(body, 0), ["", *names]
 
     def state(self) -> TableState:
         data, count = self.world.data, len(self._labels)

@@ -121,6 +121,12 @@ class VimaSuite(TaskSuite):
 
         return own(env, VimaEnv).features
 
+    def segment(self, env: gymnasium.Env[Any, Any], camera: str) -> tuple[Any, Mapping[int, str]]:
+        from .env import VimaEnv
+        from .segments import segments
+
+        return segments(own(env, VimaEnv), camera)
+
     def axes(self) -> Sequence[str]:
         from pytest_vla.kit.axes import supported
 

@@ -1,5 +1,6 @@
 """A policy in an environment of its own: really installed, asked through the contract, lost and replaced."""
 
+import copy
 import gc
 import shutil
 import subprocess
@@ -118,6 +119,20 @@ def test_states_that_nobody_holds_are_forgotten_there_too(world):
     state = policy.reset(key())
     assert len(policy._call("__getattribute__", "states")) == 1
     assert policy.act([seen()], [state])[0][3] == 1
+    policy.close()
+
+
+@pytest.mark.slow
+def test_a_state_is_copied_where_it_is_for_whoever_asks_what_if(world):
+    policy = load_shared("env:walker:walking_apart:Walk").policy
+    state = policy.reset(key())
+    policy.act([seen()], [state])
+    other = copy.deepcopy(state)
+    assert policy.act([seen()], [other])[0][3] == 2
+    assert policy.act([seen()], [state])[0][3] == 2
+    assert not hasattr(policy, "log_prob")
+    with pytest.raises(PolicyError, match="no torch module"):
+        policy.restore_units(seen(), seen(2.0), state, ())
     policy.close()
 
 

@@ -11,6 +11,7 @@ from pytest_vla.report.html.brittleness import brittleness_view
 from pytest_vla.report.html.comparison import comparison_view
 from pytest_vla.report.html.doctor import doctor_view
 from pytest_vla.report.html.episodes import episodes_view
+from pytest_vla.report.html.explain import explain_view
 from pytest_vla.report.html.page import Page
 from pytest_vla.report.html.provenance import provenance_view
 from pytest_vla.report.html.published import published_view
@@ -47,6 +48,7 @@ VIEWS = (
     View("published", "Published", "published.html", published_view),
     View("spread", "Papers", "spread.html", spread_view),
     View("brittleness", "Brittleness", "brittleness.html", brittleness_view),
+    View("explain", "Why", "explain.html", explain_view),
     View("episodes", "Episodes", "episodes.html", episodes_view),
     View("provenance", "Provenance", "provenance.html", provenance_view),
 )

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ COLUMNS, ROWS = (round(side / PIXEL_M) for side in TABLE_M)  # of the table seen
 PICTURE = int(BOARD_M / PIXEL_M)  # pixels across the board in that view
 TOKENS = 56
 WORDS = 1024  # buckets that words are hashed into; 0 is "no word"
+HIDDEN = -1  # a word that keeps its place and gets no attention
 UP_M = 0.03  # a hand above this is clear of the stones
 PICK, RELEASE, REST = 0, 1, 2  # what the hand goes for in a half move
 
@@ -78,11 +80,12 @@ def is_held(ee: Array) -> bool:
     return bool(0.3 < ee[GRIPPER] < 0.85)
 
 
-def tokens_of(instruction: str) -> NDArray[np.int64]:
-    """Words, digits and signs as bucket numbers, cut or padded to `TOKENS`."""
-    words = re.findall(r"[a-z]+|[0-9]|[^\sa-z0-9]", instruction.lower())[:TOKENS]
+def tokens_of(instruction: str, hidden: Sequence[Sequence[int]] = ()) -> NDArray[np.int64]:
+    """Words, digits and signs as bucket numbers, cut or padded to `TOKENS`; HIDDEN in hidden ranges of characters."""
     numbers = np.zeros(TOKENS, np.int64)
-    numbers[: len(words)] = [1 + zlib.crc32(word.encode()) % (WORDS - 1) for word in words]
+    for place, word in enumerate(islice(re.finditer(r"[a-z]+|[0-9]|[^\sa-z0-9]", instruction.lower()), TOKENS)):
+        shown = not any(start < word.end() and word.start() < stop for start, stop in hidden)
+        numbers[place] = 1 + zlib.crc32(word[0].encode()) % (WORDS - 1) if shown else HIDDEN
     return numbers
 
 
@@ -124,12 +127,14 @@ def _sample(image: Array, rows: Floats, columns: Floats) -> NDArray[np.uint8]:
     return sampled
 
 
-def observed(image: Array, ee: Array, moves: int, instruction: str, picture: Array) -> dict[str, Array]:
+def observed(
+    image: Array, ee: Array, moves: int, instruction: str, picture: Array, hidden: Sequence[Sequence[int]] = ()
+) -> dict[str, Array]:
     """The network's input for one observation; `moves` counts the stones put down so far in this episode."""
     return {
         "image": seen_from_above(image),
         "picture": picture,
-        "tokens": tokens_of(instruction),
+        "tokens": tokens_of(instruction, hidden),
         "ee": np.asarray(ee, np.float32),
         "moves": np.asarray(moves, np.int64),
     }

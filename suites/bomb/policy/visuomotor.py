@@ -61,6 +61,7 @@ class Visuomotor(nn.Module, Policy):
     """Args: channels of the image features, width of the instruction's features."""
 
     spec = PolicySpec(suites=SUITES, cameras=(CAMERA,), state_keys=("ee",), prompt=True, chunk=CHUNK)
+    masks_text = True
 
     def __init__(self, channels: int = 32, width: int = 64) -> None:
         super().__init__()
@@ -103,11 +104,35 @@ class Visuomotor(nn.Module, Policy):
         return Memory()
 
     def act(self, observations: Sequence[Observation], states: Sequence[Memory]) -> list[Array]:
+        with torch.no_grad():
+            return list(self.chunks(self._batch(observations, states)).cpu().numpy())
+
+    def log_prob(
+        self, observations: Sequence[Observation], states: Sequence[Memory], actions: Sequence[Array]
+    ) -> list[float]:
+        """How likely half moves are: what each is for, where it goes in the map of that, and its openings."""
+        batch = self._batch(observations, states)
+        chunks = torch.as_tensor(np.stack(actions)).to(batch["ee"])
+        opens = chunks[..., GRIPPER] > 0.5
+        changes = (opens[:, :1] != opens).any(1)
+        kind = torch.where(changes, torch.where(opens[:, 0], PICK, RELEASE), REST)
+        spot = chunks[:, 0, :2]
+        with torch.no_grad():
+            told = self.reader(batch["tokens"], batch["ee"], batch["moves"])
+            release, features = self.eye.release(batch["image"], batch["picture"], told)
+            pick = self.eye.pick(features, told, peak(release))
+            maps = torch.stack([pick, release], 1).flatten(2).log_softmax(-1)
+            place = (maps * spread(spot).flatten(1)[:, None]).sum(-1)
+            _, opening = self.move(batch["ee"], spot, kind)
+            total = self.kind(told).log_softmax(-1).gather(1, kind[:, None])[:, 0]
+            total = total + F.pad(place, (0, 1)).gather(1, kind[:, None])[:, 0]
+            total = total - F.binary_cross_entropy_with_logits(opening, opens.float(), reduction="none").sum(1)
+        return [float(each) for each in total]
+
+    def _batch(self, observations: Sequence[Observation], states: Sequence[Memory]) -> dict[str, Tensor]:
         rows = [self._look(observation, memory) for observation, memory in zip(observations, states, strict=True)]
         device = next(self.parameters()).device
-        batch = {name: torch.as_tensor(np.stack([row[name] for row in rows])).to(device) for name in rows[0]}
-        with torch.no_grad():
-            return list(self.chunks(batch).cpu().numpy())
+        return {name: torch.as_tensor(np.stack([row[name] for row in rows])).to(device) for name in rows[0]}
 
     def chunks(self, batch: dict[str, Tensor]) -> Tensor:
         """The actions (batch, chunk, 4) of the half moves to be made now."""
@@ -137,7 +162,8 @@ class Visuomotor(nn.Module, Policy):
         memory.held = held
         picture = picture_of(observation.get("prompt"))
         image = np.asarray(observation["images"][CAMERA])
-        return observed(image, ee, memory.moves, str(observation["instruction"]), picture)
+        hidden = observation.get("instruction_mask", ())
+        return observed(image, ee, memory.moves, str(observation["instruction"]), picture, hidden)
 
 
 class Reader(nn.Module):
@@ -154,9 +180,9 @@ class Reader(nn.Module):
 
     def forward(self, tokens: Tensor, ee: Tensor, moves: Tensor) -> Tensor:
         now = self.pose(_scaled(ee)) + self.moves(moves.clamp(0, MOST_MOVES))
-        tokens = tokens[:, : int((tokens > 0).sum(1).max())]
-        words = torch.cat([now[:, None], self.words(tokens) + self.places[: tokens.shape[1]]], dim=1)
-        blank = F.pad(tokens == 0, (1, 0))
+        tokens = tokens[:, : int((tokens != 0).sum(1).max())]
+        words = torch.cat([now[:, None], self.words(tokens.clamp(min=0)) + self.places[: tokens.shape[1]]], dim=1)
+        blank = F.pad(tokens <= 0, (1, 0))
         read: Tensor = self.layers(words, src_key_padding_mask=blank)[:, 0]
         return read
 

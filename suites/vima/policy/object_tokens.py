@@ -82,6 +82,7 @@ class ObjectTokenPolicy(nn.Module, Policy):
     """
 
     spec = PolicySpec(suites=SUITES, cameras=(CAMERA,), state_keys=("ee",), prompt=True)
+    masks_text = True
 
     def __init__(
         self,
@@ -110,6 +111,7 @@ class ObjectTokenPolicy(nn.Module, Policy):
         self.pick, self.put = Pointer(width), Pointer(width)
         self.then = nn.Sequential(nn.Linear(2 * width, width), nn.GELU(), nn.Linear(width, width))
         self.turn = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, YAWS))
+        self._read: tuple[tuple[Any, list[list[int]]], dict[str, Array]] | None = None
 
     # --- training -----------------------------------------------------------------------------------------------------
 
@@ -169,19 +171,43 @@ class ObjectTokenPolicy(nn.Module, Policy):
     # --- acting -------------------------------------------------------------------------------------------------------
 
     def reset(self, episode: Any) -> dict[str, Any]:
-        return {"prompt": None, "first": None, "moves": []}
+        return {"first": None, "moves": []}
 
     def act(self, observations: Sequence[Observation], states: Sequence[dict[str, Any]]) -> list[dict[str, Array]]:
-        examples = [self._example(seen, state) for seen, state in zip(observations, states, strict=True)]
-        device = next(self.parameters()).device
-        batch = {name: column.to(device) for name, column in self.collate(examples).items()}
         with torch.no_grad():
-            moves, yaws = self.decide(batch)
+            moves, yaws = self.decide(self._batch(observations, states))
         actions = []
         for move, yaw, state in zip(moves.cpu().numpy(), yaws.cpu().numpy(), states, strict=True):
             state["moves"].append(move)
             actions.append(_action(move, float(yaw)))
         return actions
+
+    def log_prob(
+        self,
+        observations: Sequence[Observation],
+        states: Sequence[dict[str, Any]],
+        actions: Sequence[Mapping[str, Array]],
+    ) -> list[float]:
+        """How likely moves are: where each picks, where it places given that, and how it turns."""
+        batch = self._batch(observations, states)
+        device = batch["tool"].device
+        ends = [np.concatenate([action["pose0_position"], action["pose1_position"]]) for action in actions]
+        move = torch.as_tensor(np.stack(ends)).float().to(device)
+        rotations = np.stack([action["pose1_rotation"] for action in actions])
+        yaws = 2 * np.arctan2(rotations[:, 2], rotations[:, 3])
+        bins = torch.as_tensor(np.round(yaws / (2 * math.pi) * YAWS).astype(np.int64) % YAWS).to(device)
+        with torch.no_grad():
+            memory = self._look(batch)
+            pick, taken = self.pick.score(memory.query, memory.now, move[:, :2])
+            query = self.then(torch.cat([memory.query, memory.now.chosen(taken)], -1))
+            put, _ = self.put.score(query, memory.anywhere, move[:, 2:])
+            turn = F.cross_entropy(self.turn(query), bins, reduction="none")
+        return [-float(each) for each in pick + put + turn]
+
+    def _batch(self, observations: Sequence[Observation], states: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
+        examples = [self._example(seen, state) for seen, state in zip(observations, states, strict=True)]
+        device = next(self.parameters()).device
+        return {name: column.to(device) for name, column in self.collate(examples).items()}
 
     def decide(self, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
         """The most likely pick, the most likely place for it, and the most likely turn."""
@@ -194,11 +220,19 @@ class ObjectTokenPolicy(nn.Module, Policy):
 
     def _example(self, observation: Observation, state: dict[str, Any]) -> dict[str, Array]:
         scene = _scene(observation["images"][CAMERA], observation["segmentation"][CAMERA])
-        if state["prompt"] is None:
-            state["prompt"], state["first"] = _prompt_arrays(_tree(observation["prompt"])), scene
+        if state["first"] is None:
+            state["first"] = scene
         moves = np.array(state["moves"][-STEPS + 1 :], np.float32).reshape(-1, 4)
         tool = int(observation["state"]["ee"][0])
-        return {**_scene_arrays(state["first"], scene, moves, tool), **state["prompt"]}
+        told = self._told(observation["prompt"], observation.get("instruction_mask", ()))
+        return {**_scene_arrays(state["first"], scene, moves, tool), **told}
+
+    def _told(self, prompt: Any, hidden: Sequence[Sequence[int]]) -> dict[str, Array]:
+        """The prompt's arrays; the last one that was read is kept, since an episode shows the same one at each step."""
+        key = (prompt, [list(each) for each in hidden])
+        if self._read is None or self._read[0][0] is not prompt or self._read[0][1] != key[1]:
+            self._read = key, _prompt_arrays(_tree(prompt), hidden)
+        return self._read[1]
 
     # --- the network --------------------------------------------------------------------------------------------------
 
@@ -304,8 +338,8 @@ _CROPS = {"prompt": "prompt_crops", "scene": "scene_crops"}
 _FIRST_COLUMN = {"prompt": "kind", "scene": "when", "done": "step"}
 
 
-def _prompt_arrays(prompt: Mapping[str, Any]) -> dict[str, Array]:
-    tokens = read_prompt(prompt)
+def _prompt_arrays(prompt: Mapping[str, Any], hidden: Sequence[Sequence[int]] = ()) -> dict[str, Array]:
+    tokens = read_prompt(prompt, hidden)
     return {
         "prompt_kind": tokens.kind,
         "prompt_word": tokens.word,

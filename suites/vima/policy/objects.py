@@ -58,13 +58,18 @@ def find_objects(rgb: Array, segmentation: Array, background: Sequence[int] = BA
     return Objects(crops, boxes, tuple(ids))
 
 
-def read_prompt(prompt: Mapping[str, Any]) -> PromptTokens:
-    """The words and objects of a prompt as a policy gets it: `{"text": ..., "assets": {name: pictures}}`."""
+def read_prompt(prompt: Mapping[str, Any], hidden: Sequence[Sequence[int]] = ()) -> PromptTokens:
+    """The words and objects of a prompt as a policy gets it: `{"text": ..., "assets": {name: pictures}}`.
+
+    What stands in a hidden range of the text's characters is no token: nothing attends to it.
+    """
     rows: list[tuple[int, int, int, int]] = []
     boxes: list[Array] = []
     crops: list[Array] = []
     for place, match in enumerate(_PARTS.finditer(prompt["text"])):
         name, word = match.groups()
+        if any(start < match.end() and match.start() < stop for start, stop in hidden):
+            continue
         if word is not None:
             rows.append((WORD, word_number(word), -1, place))
             boxes.append(np.zeros(4, np.float32))

@@ -1,0 +1,192 @@
+"""What-if questions to the process that holds a model: the same moment with changed inputs, weights or activations.
+
+A probe is an observation with a `probe` in it, so that it takes the way that every observation takes, through shared
+memory or not. It holds many rows, which are answered in batches from copies of the episode's state: the episode itself
+goes on as if nobody had asked.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_vla.inference.cost import modules_of
+from pytest_vla.policies.base import PolicyError
+
+if TYPE_CHECKING:
+    from pytest_vla.inference.engine import Engine, Episode, Job
+
+PROBE = "probe"
+MOST_ROWS = 256  # of one call: a map of 16 x 16 patches
+
+
+class ProbeError(PolicyError):
+    """What was asked cannot be asked of this policy."""
+
+
+def is_probe(observation: Any) -> bool:
+    return isinstance(observation, Mapping) and PROBE in observation
+
+
+def packed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Rows as a probe has them: the first one whole, of the others what is not the very same object in it."""
+    base = rows[0]
+    return {"base": base, "rows": [_difference(base, row) for row in rows]}
+
+
+def unpacked(request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [_merged(request["base"], changes) for changes in request["rows"]]
+
+
+def _difference(base: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        there = base.get(key)
+        if value is there:
+            continue
+        if key == "images" and isinstance(there, Mapping):
+            value = {name: image for name, image in value.items() if image is not there.get(name)}
+        found[key] = value
+    return found
+
+
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    made = {**base, **changes}
+    if "images" in changes and "images" in base:
+        made["images"] = {**base["images"], **changes["images"]}
+    return made
+
+
+# --- in the process of the model -------------------------------------------------------------------------------------
+
+
+def answer_probe(engine: Engine, job: Job) -> dict[str, Any]:
+    """The answer to one probe, a plain tree; PolicyError where it cannot be given."""
+    request = job.observation
+    match request[PROBE].get("ask"):
+        case "about":
+            return _about(engine)
+        case "rows":
+            return _rows(engine, job.episode, request)
+        case "units":
+            return _units(engine, job.episode, request)
+    raise ProbeError(f"a probe asks for {request[PROBE].get('ask')!r}; it can ask for about, rows or units")
+
+
+def _about(engine: Engine) -> dict[str, Any]:
+    policy = engine.policy
+    parameters = sum(each.numel() for module in modules_of(policy) for each in module.parameters())
+    return {
+        "log_prob": callable(getattr(policy, "log_prob", None)),
+        "masks_text": bool(getattr(policy, "masks_text", False)),
+        "parameters": parameters,
+    }
+
+
+def _rows(engine: Engine, episode: Episode, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Actions of the rows, or how likely the clean action is in each of them."""
+    asked, rows = request[PROBE], unpacked(request)
+    with shuffled(engine.policy, asked["shuffle"]) if "shuffle" in asked else nullcontext():
+        clean = request.get("clean")
+        if clean is None:
+            clean = actions_of(engine, episode, rows[:1])[0]
+        answer: dict[str, Any] = {"clean": clean}
+        if asked.get("actions", True):
+            answer["actions"] = actions_of(engine, episode, rows)
+        if asked.get("scores", False):
+            answer["scores"] = scores_of(engine, episode, rows, clean)
+    return answer
+
+
+def actions_of(engine: Engine, episode: Episode, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """What the policy would do in each row, were the episode at this point."""
+    from pytest_vla.inference.engine import Failure, Job
+    from pytest_vla.inference.tree import flatten, signature
+
+    answers: list[Any] = []
+    for start in range(0, len(rows), MOST_ROWS):
+        part = rows[start : start + MOST_ROWS]
+        kinds = [signature(flatten(row)[0]) if engine.fixed > 1 else None for row in part]
+        jobs = [Job(_fork(engine, episode), row, kind) for row, kind in zip(part, kinds, strict=True)]
+        for answer in engine.answer(jobs):
+            if isinstance(answer, Failure):
+                raise PolicyError(answer.message)
+            answers.append(answer)
+    return answers
+
+
+def scores_of(engine: Engine, episode: Episode, rows: Sequence[Mapping[str, Any]], clean: Any) -> Any:
+    """The log-likelihood of the clean action in each row."""
+    from pytest_vla.inference.engine import one_thread, seeded, without_gradients
+
+    policy: Any = engine.policy
+    if engine.fixed:
+        one_thread()
+    found: list[float] = []
+    size = engine.fixed or MOST_ROWS
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        padded = [*part, *[rows[0]] * (size - len(part))] if engine.fixed else part
+        states = [_fork(engine, episode).state for _ in padded]
+        with without_gradients(), seeded(episode):
+            scores = policy.log_prob(padded, states, [clean] * len(padded))
+        found += [float(score) for score in scores][: len(part)]
+    return np.array(found, np.float64)
+
+
+def _fork(engine: Engine, episode: Episode) -> Episode:
+    """The episode's state once more; a new one where it cannot be copied, as that of a policy in another process."""
+    from pytest_vla.inference.engine import Episode
+
+    try:
+        state = copy.deepcopy(episode.state)
+    except Exception:
+        state = engine.policy.reset(episode.key)
+    return Episode(episode.key, state, episode.step, begun=True)
+
+
+@contextmanager
+def shuffled(policy: Any, seed: int) -> Iterator[None]:
+    """The policy with the numbers of each of its parameters in a random order: it has learnt nothing."""
+    torch = sys.modules.get("torch")
+    parameters = [each for module in modules_of(policy) for each in module.parameters()]
+    if torch is None or not parameters:
+        raise ProbeError("this policy is no torch model in the server's process: it has no weights to be shuffled")
+    kept = [each.detach().clone() for each in parameters]
+    draws = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter, before in zip(parameters, kept, strict=True):
+            order = torch.randperm(before.numel(), generator=draws).to(before.device)
+            parameter.copy_(before.flatten()[order].view_as(parameter))
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for parameter, before in zip(parameters, kept, strict=True):
+                parameter.copy_(before)
+
+
+def _units(engine: Engine, episode: Episode, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Which activations of the clean run bring the clean action back in a corrupted one."""
+    from pytest_vla.inference.engine import one_thread, seeded, without_gradients
+    from pytest_vla.inference.units import UnitError, restored_in
+
+    clean, corrupted = unpacked(request)[:2]
+    named = tuple(request[PROBE].get("named", ()))
+    policy: Any = engine.policy
+    elsewhere = getattr(policy, "restore_units", None)  # a policy whose modules are in a process of its own
+    if engine.fixed:
+        one_thread()
+    try:
+        with without_gradients(), seeded(episode):
+            if callable(elsewhere):
+                found: dict[str, Any] = elsewhere(clean, corrupted, _fork(engine, episode).state, named)
+                return found
+            return restored_in(policy, clean, corrupted, episode.state, named)
+    except UnitError as error:
+        raise ProbeError(str(error)) from None
