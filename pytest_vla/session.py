@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_vla.afterwards import Afterwards
 from pytest_vla.answers.collected import reference_line
 from pytest_vla.ending import CLEAN, Ending
 from pytest_vla.engines import open_cluster
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.execution import misfit
-from pytest_vla.inference.cost import cost_lines
-from pytest_vla.inference.session import cost, describe, local_workers, mode_lines, open_policy, statistics
+from pytest_vla.inference.session import local_workers, mode_lines, open_policy
 from pytest_vla.messages import (
     HuntBegan,
     HuntEnded,
@@ -33,9 +32,9 @@ from pytest_vla.messages import (
     release,
     repeat,
 )
+from pytest_vla.opening import converted, ignored, in_mode_of_before, say_loading
 from pytest_vla.options import Settings, shown_path
-from pytest_vla.policies import PolicyError, PolicySource, SharedSource
-from pytest_vla.policies.kinds import kind_of
+from pytest_vla.policies import PolicyError, PolicySource
 from pytest_vla.report.junit import junit_properties
 from pytest_vla.report.live import Live
 from pytest_vla.run import (
@@ -61,7 +60,6 @@ from pytest_vla.suite import get_suite, suite_names
 from pytest_vla.watchdog import Watchdog
 
 if TYPE_CHECKING:
-    from pytest_vla.doctor.findings import Examination
     from pytest_vla.engines.ray.replicas import ClusterService
     from pytest_vla.engines.ray.session import ClusterRun
     from pytest_vla.gate.plugin import GateSession
@@ -102,12 +100,9 @@ class Session:
         self._properties: dict[str, list[tuple[str, object]]] = {}
         self._latest: dict[str, str] = {}
         """The last item of each worker whose rollouts are written."""
-        self._inference: dict[str, Any] | None = None
-        self._cost: dict[str, Any] | None = None
-        self._examined: list[Examination] = []
-        self._explained: dict[str, Any] | None = None
         self._pytest_session: pytest.Session | None = None
         self.writer = self._open(held.file)
+        self._afterwards = Afterwards(settings, source, self.writer)
         self._measured = self.before is not None and len(self.before.table.measured()) > 0
         self.live = Live(config, settings.run.first_episode, self._earlier(faults=False))
 
@@ -119,8 +114,8 @@ class Session:
             asked = settings.run
             held = RunFolder.hold(chosen_folder(asked.run_dir, asked.run_name, asked.resume))
             config.add_cleanup(held.close)
-            settings = _in_mode_of_before(config, settings, held.file)
-            _say_loading(config, settings.inference.policy or "")
+            settings = in_mode_of_before(config, settings, held.file)
+            say_loading(config, settings.inference.policy or "")
             cluster = open_cluster(config, settings, held.path)
             source, service = (
                 cluster.open_policy(settings.inference, asked.timeout)
@@ -174,28 +169,9 @@ class Session:
         elif self.settings.run.resume:
             resumed = ", nothing to resume in it"
         first = f"vla: policy {self.identity}, run {self.writer.path}{resumed}"
-        converted = [f"vla: {suite}: {line}" for suite, lines in self._converted().items() for line in lines]
-        return "\n".join([first, *mode_lines(self.settings), *self._ignored(), *converted])
-
-    def _converted(self) -> dict[str, tuple[str, ...]]:
-        """What is converted between the policy and each suite that was named."""
-        from pytest_vla.policies.conventions.conversion import applied
-
-        if not isinstance(self.source, SharedSource):
-            return {}
-        spec, corrections = self.source.spec.conventions, self.source.corrections
-        known = [name for name in self.settings.run.suite if name in suite_names()]
-        return {name: lines for name in known if (lines := applied(spec, get_suite(name), corrections))}
-
-    def _ignored(self) -> list[str]:
-        """Options that were given and change nothing here."""
-        asked = self.settings.inference
-        if asked.policy is None or kind_of(asked.policy).place != "env":
-            return []
-        given: dict[str, Any] = {"--vla-device": asked.device, "--vla-batch": asked.batch}
-        given |= {"--vla-horizon": asked.horizon, "--vla-preset": asked.preset}
-        names = [name for name, value in given.items() if value]
-        return [f"vla: {name} is ignored: policy '{asked.policy}' is no model" for name in names]
+        changed = converted(self.source, self.settings.run.suite)
+        conversions = [f"vla: {suite}: {line}" for suite, lines in changed.items() for line in lines]
+        return "\n".join([first, *mode_lines(self.settings), *ignored(self.settings.inference), *conversions])
 
     def close(self) -> None:
         """However the session ended."""
@@ -215,7 +191,7 @@ class Session:
         suites = {suite.name: suite.version for suite in map(get_suite, known)}
         policy = {**self.identity.to_dict(), "spec": self.source.spec.to_dict()}
         writer = RunWriter.create(path, provenance(policy, suites, self.settings.to_dict()))
-        for name, lines in self._converted().items():
+        for name, lines in converted(self.source, self.settings.run.suite).items():
             writer.write({"type": "converted", "suite": name, "lines": list(lines)})
         return writer
 
@@ -368,14 +344,9 @@ class Session:
             keys = KeySet.of(name for name in names if isinstance(name, EpisodeKey))
             hunts = frozenset(name for name in names if not isinstance(name, EpisodeKey))
             self.writer.write(Unrun(why, text, keys, hunts).to_record())
-        if self.service is not None:
-            self._inference = statistics(self.service, self._transport_s)
-            self.writer.write(self._inference)
-        self._write_cost()
-        if self.settings.inference.doctor and session.exitstatus in CLEAN:
-            self._examine()
-        if self.settings.report.explain is not None and session.exitstatus in CLEAN:
-            self._explain(self.settings.report.explain)
+        self._afterwards.write_use(self.service, self._transport_s, self.plan)
+        if session.exitstatus in CLEAN:
+            self._afterwards.ask_again(self.live.say)
         answers = reference_line(read_run(self.reference)) if self.reference is not None else None
         if answers is not None:  # whatever is said later of this run follows from its own file
             self.writer.write(answers)
@@ -399,34 +370,6 @@ class Session:
             verdict=None if judgement is None else judgement.exit_code,
         ).exit_status()
 
-    def _write_cost(self) -> None:
-        """What the policy costs, beside the pace of the suites that it was asked in."""
-        ran = sorted({cell.suite for cell in self.plan.part.cells()} & {*suite_names()}) if self.plan else []
-        self._cost = cost(self.source, self.service, {name: get_suite(name).control_hz for name in ran})
-        if self._cost is not None and self._cost["calls"]:
-            self.writer.write(self._cost)
-
-    def _examine(self) -> None:
-        """`--vla-doctor`: every suite of the run, by the policy as it was asked."""
-        from pytest_vla.doctor.session import examine_run
-        from pytest_vla.replay import suite_of
-
-        first: dict[str, Record] = {}
-        for record in read_run(self.writer.path).records():
-            first.setdefault(record.key.suite, record)
-        suites = [suite_of(record, trust=True) for record in first.values()]  # with -n only workers import tests
-        self._examined = examine_run(self.source, self.settings, suites)
-        for made in self._examined:
-            self.writer.write({"type": "doctor", **made.to_record()})
-
-    def _explain(self, which: str) -> None:
-        """`--vla-explain`: what the policy looked at in episodes of this run, asked where it is held."""
-        from pytest_vla.explain.session import explain_run
-
-        self._explained = explain_run(self.source, read_run(self.writer.path), which, self.live.say)
-        if self._explained is not None:
-            self.writer.write({"type": "explain", **self._explained})
-
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         from pytest_vla.report.summary import write_summary
         from pytest_vla.run.repeats import flip_rate
@@ -436,20 +379,11 @@ class Session:
         if self.run is None:
             return
         write_summary(terminalreporter, self.run, speed=self.live.speed())
-        for line in describe(self._inference) if self._inference is not None else ():
+        for line in self._afterwards.use_lines():
             terminalreporter.line(line)
-        for line in cost_lines(self._cost) if self._cost is not None else ():
-            terminalreporter.line(line)
-        if self._examined:
-            terminalreporter.section("vla doctor")
-        for made in self._examined:
-            for line in made.lines():
-                terminalreporter.line(f"{made.suite}: {line}")
-        if self._explained is not None:
-            from pytest_vla.explain.many import summary_lines
-
-            terminalreporter.section("vla explain")
-            for line in summary_lines(self._explained):
+        for title, lines in self._afterwards.sections():
+            terminalreporter.section(title)
+            for line in lines:
                 terminalreporter.line(line)
         if self.run.hunts:
             self._write_hunts(terminalreporter, self.run)
@@ -464,20 +398,3 @@ class Session:
         hunts = sorted(run.hunts, key=lambda hunt: hunt.name)
         for line in hunt_lines(hunts, shown_path(self.writer.path), run.policy.builtin):
             terminalreporter.line(line)
-
-
-def _in_mode_of_before(config: pytest.Config, settings: Settings, file: Path) -> Settings:
-    """A resumed run is asked as it was before, unless this command says otherwise."""
-    typed = config.option.vla_deterministic or config.option.vla_no_deterministic or config.option.vla_batch
-    if not settings.run.resume or typed or not file.exists() or is_unborn(file):
-        return settings
-    then = Settings.from_dict(read_run(file).options).inference
-    inference = replace(settings.inference, deterministic=then.deterministic, batch=then.batch)
-    return replace(settings, inference=inference)
-
-
-def _say_loading(config: pytest.Config, policy: str) -> None:
-    """A model may take minutes to load, before pytest has said anything."""
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is not None and reporter.verbosity >= 0 and kind_of(policy).place != "env":
-        reporter.write_line(f"vla: loading policy {policy} ...")
