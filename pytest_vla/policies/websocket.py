@@ -12,7 +12,7 @@ import urllib.request
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
@@ -287,14 +287,27 @@ class OpenpiPolicy(RemotePolicy):
 
 
 def _told_spec(greeting: Mapping[str, Any], usual: PolicySpec) -> PolicySpec:
-    """What a server of ours says of its policy, so that it is checked and asked as if it were here."""
+    """What a server says of its policy, so that it is checked as if it were here: all of it where the server is ours.
+
+    One of vla-eval's may tell how many numbers its parts have (`action_spec`, `observation_spec`).
+    """
     told = greeting.get(SPEC)
     if not isinstance(told, dict):
-        return usual
+        actions, seen = greeting.get("action_spec"), greeting.get("observation_spec")
+        state = {"state": seen["state"]} if isinstance(seen, dict) and "state" in seen else None
+        size = _numbers(state)
+        return replace(usual, action_size=_numbers(actions), state=bool(size), state_size=size)
     try:
         return PolicySpec.from_dict(told)
     except (TypeError, ValueError, AttributeError) as error:
         raise PolicyError(f"the server tells a spec that cannot be read: {error}") from None
+
+
+def _numbers(parts: Any) -> int:
+    """How many numbers parts have in all; 0 where one does not say."""
+    entries = [*parts.values()] if isinstance(parts, dict) else []
+    sizes = [size for part in entries if isinstance(part, dict) and type(size := part.get("dims")) is int and size > 0]
+    return sum(sizes) if len(sizes) == len(entries) else 0
 
 
 def _for_vla_eval(observation: Observation) -> dict[str, Any]:

@@ -9,6 +9,7 @@ pytest.importorskip("lerobot")
 torch = pytest.importorskip("torch")
 
 from pytest_vla.cli import main  # noqa: E402
+from pytest_vla.episode import EpisodeKey  # noqa: E402
 from pytest_vla.policies.lerobot import load_folder  # noqa: E402
 
 CHUNK, EXECUTED = 10, 5
@@ -59,13 +60,14 @@ def test_a_policy_gives_the_actions_that_lerobots_own_loop_gives(act: Path) -> N
     before, after = make_pre_post_processors(theirs.config, str(act))
     theirs.reset()
     ours = load_folder(act)
+    course = ours.reset(EpisodeKey("s", "t", "p", 0))
     assert (ours.spec.cameras, ours.spec.chunk, ours.spec.horizon) == (("front",), CHUNK, EXECUTED)
     rng = np.random.default_rng(0)
     for step in range(2 * EXECUTED + 1):
         image, state = rng.integers(0, 256, (64, 64, 3), np.uint8), rng.normal(size=4).astype(np.float32)
         if step % EXECUTED == 0:
             observation = {"images": {"front": image}, "state": {"ee": state}, "instruction": "put it away"}
-            (chunk,) = ours.act([observation], [None])
+            (chunk,) = ours.act([observation], [course])
         batch = {
             "observation.images.front": torch.from_numpy(image).permute(2, 0, 1)[None].float() / 255,
             "observation.state": torch.from_numpy(state)[None],

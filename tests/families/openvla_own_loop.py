@@ -30,7 +30,7 @@ def save(folder, checkout):
     from tokenizers.models import WordLevel
     from tokenizers.normalizers import Lowercase
     from tokenizers.pre_tokenizers import WhitespaceSplit
-    from transformers import LlamaTokenizerFast, PreTrainedTokenizerFast  # noqa: F401
+    from transformers import PreTrainedTokenizerFast
 
     folder.mkdir(parents=True)
     for name, text in code_of(checkout).items():
@@ -55,11 +55,16 @@ def save(folder, checkout):
     for value in model.language_model.parameters():
         if value.dim() == 2:
             torch.nn.init.normal_(value, std=0.2)
+    with torch.no_grad():  # only the tokens of actions are ever likely
+        model.language_model.lm_head.weight[: 32000 - 256] = 0.0
+        model.language_model.lm_head.weight[32000:] = 0.0
     model.save_pretrained(folder)
     words = ["<pad>", "<s>", "</s>", "<unk>", *WORDS]
     made = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>"))
     made.normalizer, made.pre_tokenizer = Lowercase(), WhitespaceSplit()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, pad_token="<pad>", bos_token="<s>", eos_token="</s>")
+    special = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    names = ["input_ids", "attention_mask"]
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, model_input_names=names, **special)
     images = processing.PrismaticImageProcessor(
         image_resize_strategy="resize-naive", input_sizes=[(3, 224, 224)], interpolations=["bicubic"]
     )

@@ -186,3 +186,29 @@ def test_a_run_without_workers_bounds_the_threads_of_its_model(reach, monkeypatc
     command = [sys.executable, "-m", "pytest", "--vla-policy=my:Told", "--vla-episodes=1", "-q"]
     done = subprocess.run(command, cwd=reach.path, capture_output=True)
     assert b"4 unsolved in" in done.stdout, done.stdout
+
+
+def test_an_episode_whose_server_was_lost_is_played_once_more(reach):
+    reach.makepyfile(
+        my="""
+        import numpy as np
+        import pytest_vla as vla
+        from pytest_vla.episode import EpisodeError
+
+        tries = {}
+
+        class Flaky(vla.Policy):
+            def reset(self, episode):
+                tries[episode] = tries.get(episode, 0) + 1
+                return episode
+
+            def act(self, observations, states):
+                if tries[states[0]] == 1 or states[0].index == 1:
+                    raise EpisodeError("server_lost", "the cable is out")
+                return [np.zeros(2) for _ in observations]
+        """
+    )
+    command = [sys.executable, "-m", "pytest", "--vla-policy=my:Flaky", "--vla-episodes=2", "-q"]
+    done = subprocess.run(command, cwd=reach.path, capture_output=True, text=True)
+    assert "4 unsolved" in done.stdout.splitlines()[-1], done.stdout
+    assert done.stdout.count("the cable is out"), "the one that was lost twice is an error"

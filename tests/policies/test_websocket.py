@@ -260,3 +260,36 @@ def test_arrays_survive_both_formats(array):
 def test_a_name_that_is_not_there_is_an_error_that_lists_what_is():
     with pytest.raises(WireError, match=r"no 'state.legs'.*state.arm, state.hand"):
         renamed(OBSERVATION, {"legs": "state.legs"})
+
+
+def test_what_a_vla_eval_server_says_of_its_numbers_is_checked_before_the_first_episode():
+    from pytest_vla.suite import get_suite
+
+    parts = {"position": {"dims": 3}, "rotation": {"dims": 3}, "gripper": {"dims": 1}}
+
+    def handle(connection):
+        for data in connection:
+            _, _, number = unpack_message(data)
+            told = {"protocol_version": 1, "action_spec": parts, "observation_spec": {"state": {"dims": 8}}}
+            connection.send(pack_message("hello", told, number))
+
+    with listening(handle) as url:
+        policy, digest = connect_policy(f"{url}?protocol=vla-eval")
+        parts["gripper"]["dims"] = 2
+        _, other = connect_policy(f"{url}?protocol=vla-eval")
+    assert (policy.spec.action_size, policy.spec.state_size) == (7, 8)
+    assert policy.spec.mismatch(get_suite("bomb")) == "the policy's state has 8 numbers; that of 'bomb' has 4"
+    assert digest != other
+
+
+@pytest.mark.parametrize("told", [{}, {"x": 3}, {"x": {"dims": "many"}}, {"x": {"dims": True}}, [1], "text", 7])
+def test_specs_that_say_nothing_demand_nothing(told):
+    def handle(connection):
+        for data in connection:
+            _, _, number = unpack_message(data)
+            hello = {"protocol_version": 1, "action_spec": told, "observation_spec": told}
+            connection.send(pack_message("hello", hello, number))
+
+    with listening(handle) as url:
+        policy, _ = connect_policy(f"{url}?protocol=vla-eval")
+    assert (policy.spec.action_size, policy.spec.state_size) == (0, 0)
