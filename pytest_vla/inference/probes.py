@@ -173,8 +173,8 @@ def shuffled(policy: Any, seed: int) -> Iterator[None]:
 
 def _units(engine: Engine, episode: Episode, request: Mapping[str, Any]) -> dict[str, Any]:
     """Which activations of the clean run bring the clean action back in a corrupted one."""
+    from pytest_vla.inference import units
     from pytest_vla.inference.engine import one_thread, seeded, without_gradients
-    from pytest_vla.inference.units import UnitError, restored_in
 
     clean, corrupted = unpacked(request)[:2]
     named = tuple(request[PROBE].get("named", ()))
@@ -185,8 +185,8 @@ def _units(engine: Engine, episode: Episode, request: Mapping[str, Any]) -> dict
     try:
         with without_gradients(), seeded(episode):
             if callable(elsewhere):
-                found: dict[str, Any] = elsewhere(clean, corrupted, _fork(engine, episode).state, named)
+                found: dict[str, Any] = elsewhere(units.__file__, clean, corrupted, _fork(engine, episode).state, named)
                 return found
-            return restored_in(policy, clean, corrupted, episode.state, named)
-    except UnitError as error:
+            return units.restored_in(policy, clean, corrupted, episode.state, named)
+    except units.UnitError as error:
         raise ProbeError(str(error)) from None
