@@ -170,7 +170,8 @@ class _Asked:
         assert effect.change is not None
         if self.steady:
             return judged(effect.name, np.full(ASKED_AGAIN, effect.effect), self.noise)
-        return judged(effect.name, self.ask([effect.change] * ASKED_AGAIN), self.ask([Nothing()] * ASKED_AGAIN))
+        again, controls = self.ask([effect.change] * ASKED_AGAIN), self.ask([Nothing()] * ASKED_AGAIN)
+        return judged(effect.name, again, controls, steady=False)
 
     # --- pictures ----------------------------------------------------------------------------------------------------
 
@@ -200,7 +201,7 @@ class _Asked:
         again = [Patch(camera, top.box, self.wishes.fill)] * (1 if self.steady else ASKED_AGAIN)
         found = self.ask([*again, *elsewhere])
         ours = np.full(ASKED_AGAIN, found[0]) if self.steady else found[: len(again)]
-        return judged(str(list(top.box)), ours, found[len(again) :], alike)
+        return judged(str(list(top.box)), ours, found[len(again) :], self.steady, alike)
 
     def _elsewhere(self, box: Box, size: tuple[int, int]) -> list[Box]:
         """Random places for the same patch, away from it as far as there is room."""
