@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PROBE = "probe"
 MOST_ROWS = 256  # of one call: a map of 16 x 16 patches
+FRESH_ROWS = 8  # where each row is an episode of its own, perhaps with a connection of its own
 
 
 class ProbeError(PolicyError):
@@ -109,8 +110,9 @@ def actions_of(engine: Engine, episode: Episode, rows: Sequence[Mapping[str, Any
     from pytest_vla.inference.tree import flatten, signature
 
     answers: list[Any] = []
-    for start in range(0, len(rows), MOST_ROWS):
-        part = rows[start : start + MOST_ROWS]
+    most = MOST_ROWS if _can_be_copied(episode.state) else FRESH_ROWS
+    for start in range(0, len(rows), most):
+        part = rows[start : start + most]
         kinds = [signature(flatten(row)[0]) if engine.fixed > 1 else None for row in part]
         jobs = [Job(_fork(engine, episode), row, kind) for row, kind in zip(part, kinds, strict=True)]
         for answer in engine.answer(jobs):
@@ -148,6 +150,14 @@ def _fork(engine: Engine, episode: Episode) -> Episode:
     except Exception:
         state = engine.policy.reset(episode.key)
     return Episode(episode.key, state, episode.step, begun=True)
+
+
+def _can_be_copied(state: Any) -> bool:
+    try:
+        copy.deepcopy(state)
+    except Exception:
+        return False
+    return True
 
 
 @contextmanager
