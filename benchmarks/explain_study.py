@@ -20,7 +20,7 @@ STUDIES = {
     "bomb": ("place_stone", "unperturbed", "bomb_visuomotor.pt"),
     "vima": ("visual_manipulation", "placement_generalization", "vima_cross.pt"),
 }
-EPISODES = 20
+EPISODES = 10
 LISTED = 6
 
 

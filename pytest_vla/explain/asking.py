@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pytest_vla.explain.errors import ExplainError
 from pytest_vla.explain.interventions import Intervention
-from pytest_vla.inference.local import Declared, LocalPolicy
+from pytest_vla.inference.local import Declared
 from pytest_vla.inference.probes import MOST_ROWS, PROBE, packed
 from pytest_vla.policies.base import Observation, Policy, PolicyError
 from pytest_vla.policies.chunking import Chunked
@@ -101,19 +101,6 @@ class Asker:
         self._prober = Prober(asked.policy)
         declared = Declared(self._prober, asked.spec)
         self._policy = fitted(declared, self.suite, None, self.source.corrections, whole_chunks=True)
-
-    @property
-    def spec(self) -> Any:
-        return self._policy.spec
-
-    @property
-    def policy(self) -> Policy:
-        return self._policy
-
-    @property
-    def held_here(self) -> bool:
-        """Whether the model is in this process."""
-        return isinstance(self._prober.policy, LocalPolicy)
 
     def begin(self, episode: EpisodeKey) -> None:
         self._state = self._policy.reset(episode)

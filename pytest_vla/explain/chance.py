@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 ASKED_AGAIN = 8
-LEVEL = 0.01  # how often, at most, nothing at all is called an effect
+LEVEL = 0.01  # of the test, where answers never vary and controls are other places
+STRICT = (
+    0.001  # where they vary: a dozen questions are asked about a moment, and by chance none may be called an effect
+)
 ALIKE = 0.7  # rank correlation with the map of shuffled weights above which a map shows the picture, not the policy
 NO_EFFECT = "no effect above chance"
 
@@ -26,12 +29,13 @@ class Verdict:
     effect: float
     control: float
     p: float
+    level: float = LEVEL
     alike: float | None = None
     """Rank correlation with the same map of the policy with its weights shuffled, where that could be had."""
 
     @property
     def above(self) -> bool:
-        return self.p <= LEVEL
+        return self.p <= self.level
 
     def __str__(self) -> str:
         if not self.above:
@@ -45,9 +49,10 @@ class Verdict:
         return {**asdict(self), "above_chance": self.above, "text": str(self)}
 
 
-def judged(what: str, effects: Floats, controls: Floats, alike: float | None = None) -> Verdict:
-    """The verdict on effects that were asked again, after whatever chose them was chosen."""
-    return Verdict(what, float(np.mean(effects)), float(np.mean(controls)), larger(effects, controls), alike)
+def judged(what: str, effects: Floats, controls: Floats, steady: bool = True, alike: float | None = None) -> Verdict:
+    """The verdict on effects that were asked again, after they were chosen; a steady policy never varies."""
+    level = LEVEL if steady else STRICT
+    return Verdict(what, float(np.mean(effects)), float(np.mean(controls)), larger(effects, controls), level, alike)
 
 
 def larger(ours: Floats, theirs: Floats) -> float:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from pytest_vla.command import RUN_HELP, Command, ask_for_trust, share, whole
-from pytest_vla.explain.interventions import FILLS
+from pytest_vla.explain.fills import FILLS
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

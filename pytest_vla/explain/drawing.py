@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 PANEL_PX = 256
+LEAST_RED = 0.2  # restored: a block in which no unit brings back so much has no red in it
 LETTER_PX = 13
 COOL_TO_HOT = ((38, 62, 168), (56, 158, 196), (180, 214, 120), (248, 190, 60), (206, 32, 38))
 LINES = (
@@ -116,7 +117,7 @@ def unit_map(units: Sequence[Mapping[str, Any]], title: str) -> Image | None:
         block = Image.new("RGB", (width + pad, len(rows) * side + 44), PAPER)
         draw = ImageDraw.Draw(block)
         draw.text((4, 2), label, INK, letters)
-        most = max(max(cells.values()), 1e-9)
+        most = max(max(cells.values()), LEAST_RED)
         for (layer, head), value in cells.items():
             x, y = 44 + head * side, 22 + rows.index(layer) * side
             shade = tuple(int(v) for v in coloured(np.array(min(max(value / most, 0.0), 1.0))))
@@ -127,7 +128,9 @@ def unit_map(units: Sequence[Mapping[str, Any]], title: str) -> Image | None:
         if columns > 1:
             draw.text((44, 24 + len(rows) * side), f"heads 0 to {columns - 1}", FAINT, font(11))
         made.append(block)
-    told = "R = share of the clean answer that comes back (0 none, 1 all), coloured by the largest of each block"
+    told = (
+        "R = share of the clean answer that comes back (0 none, 1 all), coloured by the largest of each block, or 0.2"
+    )
     return _with_lines(in_a_row(made, gap_px=8), [title, told])
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_vla.explain.fills import Fill
+
 Observation = Mapping[str, Any]
 Image = NDArray[np.uint8]
 Box = tuple[int, int, int, int]  # x0, y0, x1, y1 in pixels of the camera's own picture; the last ones are outside
-Fill = Literal["mean", "blur", "inpaint"]
-FILLS: tuple[Fill, ...] = get_args(Fill)
 RING_PX = 4
 MASK = "instruction_mask"
 HIDDEN, SWAPPED = "hidden", "swapped"

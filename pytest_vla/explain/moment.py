@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pytest_vla.explain.asking import Asker
 from pytest_vla.explain.chance import ASKED_AGAIN, Verdict, correlation, judged
 from pytest_vla.explain.errors import ExplainError
-from pytest_vla.explain.interventions import Ablation, Box, Fill, Intervention, Nothing, Patch, Span, Thing, ablations
+from pytest_vla.explain.fills import Fill
+from pytest_vla.explain.interventions import Box, Intervention, Nothing, Patch, Thing, ablations
 from pytest_vla.explain.maps import ROWS, Cell, Place, heat, plain, refined
 from pytest_vla.explain.scores import NATS, SHARE, Ruler
 from pytest_vla.explain.spans import spans_of
@@ -170,7 +171,8 @@ class _Asked:
         assert effect.change is not None
         if self.steady:
             return judged(effect.name, np.full(ASKED_AGAIN, effect.effect), self.noise)
-        return judged(effect.name, self.ask([effect.change] * ASKED_AGAIN), self.ask([Nothing()] * ASKED_AGAIN))
+        again, controls = self.ask([effect.change] * ASKED_AGAIN), self.ask([Nothing()] * ASKED_AGAIN)
+        return judged(effect.name, again, controls, steady=False)
 
     # --- pictures ----------------------------------------------------------------------------------------------------
 
@@ -200,7 +202,7 @@ class _Asked:
         again = [Patch(camera, top.box, self.wishes.fill)] * (1 if self.steady else ASKED_AGAIN)
         found = self.ask([*again, *elsewhere])
         ours = np.full(ASKED_AGAIN, found[0]) if self.steady else found[: len(again)]
-        return judged(str(list(top.box)), ours, found[len(again) :], alike)
+        return judged(str(list(top.box)), ours, found[len(again) :], self.steady, alike)
 
     def _elsewhere(self, box: Box, size: tuple[int, int]) -> list[Box]:
         """Random places for the same patch, away from it as far as there is room."""
@@ -303,6 +305,3 @@ def _around(cells: Sequence[Cell], camera: str, box: Box) -> Box:
     height = max(cell.box[3] for cell in cells if cell.camera == camera)
     more = max(x1 - x0, y1 - y0, min(width, height) // 16)
     return max(x0 - more, 0), max(y0 - more, 0), min(x1 + more, width), min(y1 + more, height)
-
-
-__all__ = ["Ablation", "Effect", "Explained", "Moment", "Span", "Wishes", "explain"]

@@ -21,7 +21,6 @@ Floats = NDArray[np.float64]
 TINY = 1e-4  # nats, or share of the action space: less is rounding
 NATS = "log-likelihood of the clean action lost, nats"
 SHARE = "distance of the action, share of the action space"
-METRES = "m"
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PROBE = "probe"
 MOST_ROWS = 256  # of one call: a map of 16 x 16 patches
+FRESH_ROWS = 8  # where each row is an episode of its own, perhaps with a connection of its own
 
 
 class ProbeError(PolicyError):
@@ -109,8 +110,9 @@ def actions_of(engine: Engine, episode: Episode, rows: Sequence[Mapping[str, Any
     from pytest_vla.inference.tree import flatten, signature
 
     answers: list[Any] = []
-    for start in range(0, len(rows), MOST_ROWS):
-        part = rows[start : start + MOST_ROWS]
+    most = MOST_ROWS if _can_be_copied(episode.state) else FRESH_ROWS
+    for start in range(0, len(rows), most):
+        part = rows[start : start + most]
         kinds = [signature(flatten(row)[0]) if engine.fixed > 1 else None for row in part]
         jobs = [Job(_fork(engine, episode), row, kind) for row, kind in zip(part, kinds, strict=True)]
         for answer in engine.answer(jobs):
@@ -150,6 +152,14 @@ def _fork(engine: Engine, episode: Episode) -> Episode:
     return Episode(episode.key, state, episode.step, begun=True)
 
 
+def _can_be_copied(state: Any) -> bool:
+    try:
+        copy.deepcopy(state)
+    except Exception:
+        return False
+    return True
+
+
 @contextmanager
 def shuffled(policy: Any, seed: int) -> Iterator[None]:
     """The policy with the numbers of each of its parameters in a random order: it has learnt nothing."""
@@ -173,8 +183,8 @@ def shuffled(policy: Any, seed: int) -> Iterator[None]:
 
 def _units(engine: Engine, episode: Episode, request: Mapping[str, Any]) -> dict[str, Any]:
     """Which activations of the clean run bring the clean action back in a corrupted one."""
+    from pytest_vla.inference import units
     from pytest_vla.inference.engine import one_thread, seeded, without_gradients
-    from pytest_vla.inference.units import UnitError, restored_in
 
     clean, corrupted = unpacked(request)[:2]
     named = tuple(request[PROBE].get("named", ()))
@@ -185,8 +195,8 @@ def _units(engine: Engine, episode: Episode, request: Mapping[str, Any]) -> dict
     try:
         with without_gradients(), seeded(episode):
             if callable(elsewhere):
-                found: dict[str, Any] = elsewhere(clean, corrupted, _fork(engine, episode).state, named)
+                found: dict[str, Any] = elsewhere(units.__file__, clean, corrupted, _fork(engine, episode).state, named)
                 return found
-            return restored_in(policy, clean, corrupted, episode.state, named)
-    except UnitError as error:
+            return units.restored_in(policy, clean, corrupted, episode.state, named)
+    except units.UnitError as error:
         raise ProbeError(str(error)) from None

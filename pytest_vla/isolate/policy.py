@@ -89,14 +89,12 @@ class IsolatedPolicy(Policy):
             return list(self._call("log_prob", list(observations), numbers, list(actions), self._forgotten()))
 
     def restore_units(
-        self, clean: Observation, corrupted: Observation, state: Handle, named: Sequence[str]
+        self, file: str, clean: Observation, corrupted: Observation, state: Handle, named: Sequence[str]
     ) -> dict[str, Any]:
-        """Activation patching where the modules are: the same code, read by that interpreter from our file."""
-        from pytest_vla.inference import units
-
+        """Activation patching where the modules are, by the code in a file that the other interpreter reads."""
         with self._lock:
             self.started()
-            found = self._call("units", units.__file__, clean, corrupted, state.number, list(named), self._forgotten())
+            found = self._call("units", file, clean, corrupted, state.number, list(named), self._forgotten())
             return dict(found)
 
     def started(self) -> Child:

@@ -109,6 +109,7 @@ def test_bad_input_is_one_line_and_exit_code_4(explained, capsys, arguments, mes
 def test_an_episode_of_a_suite_that_is_missing_is_one_line(explained, capsys, tmp_path):
     folder, _ = explained
     text = (folder / "run" / "run.jsonl").read_text().replace('"suite": "bomb"', '"suite": "gone"')
+    text = text.replace("test_bomb.py", "test_gone.py")
     (tmp_path / "run.jsonl").write_text(text)
     assert main(["explain", str(tmp_path), "place_stone-unperturbed-00", f"--vla-policy={POLICY}"]) == 4
     assert "unknown suite 'gone'" in capsys.readouterr().err

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_vla.explain.interventions import FILLS, Ablation, Patch, Thing, ablations, inpainted
+from pytest_vla.explain.fills import FILLS
+from pytest_vla.explain.interventions import Ablation, Patch, Thing, ablations, inpainted
 
 SIDE = 24
 

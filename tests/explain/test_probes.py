@@ -105,3 +105,24 @@ def test_what_a_policy_raises_is_said_in_one_line():
     asker = asker_of(Broken())
     with pytest.raises(ExplainError, match=r"^RuntimeError: the model fell over$"):
         asker.rows_of(view(), [Nothing()])
+
+
+def test_a_state_that_cannot_be_copied_is_begun_anew_a_few_rows_at_a_time():
+    import threading
+
+    sizes = []
+
+    class Locked(Counter):
+        def reset(self, episode):
+            return {"steps": 0, "lock": threading.Lock()}
+
+        def act(self, observations, states):
+            sizes.append(len(observations))
+            return super().act(observations, states)
+
+    asker = asker_of(Locked())
+    asker.advance(view())
+    answers = asker.rows_of(view(), [Nothing()] * 20)
+    assert {action[0] for action in answers.actions} == {1}
+    assert max(sizes) <= 8
+    assert asker.advance(view())[0] == 2

@@ -112,13 +112,18 @@ def test_words_and_heads_of_a_llama_are_explained():
     assert last["restored"] == pytest.approx(1.0, abs=1e-3)
 
 
-def test_pictures_and_heads_of_lerobots_act_are_explained(tmp_path):
+def test_layers_and_heads_of_lerobots_act_are_restored():
     pytest.importorskip("lerobot")
     from lerobot.configs.types import FeatureType, PolicyFeature
     from lerobot.policies.act.configuration_act import ACTConfig
     from lerobot.policies.act.modeling_act import ACTPolicy
 
-    from benchmarks.explain import looked
+    from benchmarks import explain_plants as plants
+    from pytest_vla.episode import EpisodeKey
+    from pytest_vla.explain.asking import Asker
+    from pytest_vla.explain.interventions import Ablation
+    from pytest_vla.inference.session import held_source
+    from pytest_vla.options import InferenceOptions
     from pytest_vla.policies.lerobot import LeRobotPolicy
 
     config = ACTConfig(
@@ -141,11 +146,13 @@ def test_pictures_and_heads_of_lerobots_act_are_explained(tmp_path):
     torch.manual_seed(0)
     spec = vla.PolicySpec(cameras=("front",), state=True)
     policy = LeRobotPolicy(ACTPolicy(config).eval(), lambda batch: batch, lambda action: action, spec)
-    made = looked(policy, 2, units=(), patch=64, cameras=("front",))
-    kinds = [unit["kind"] for unit in made.units["units"]]
+    asker = Asker(held_source(policy, InferenceOptions()), plants.PlantedSuite())
+    asker.begin(EpisodeKey("planted", "look", "all", 0))
+    made = asker.units(plants.seen(2), Ablation("camera front", "hidden"))
+    kinds = [unit["kind"] for unit in made["units"]]
     assert kinds.count("head") == 16  # two layers of the encoder, and both attentions of the decoder
-    assert not made.above("spans")
-    assert max(unit["restored"] for unit in made.units["units"]) > 0.5
+    decoder = next(unit for unit in made["units"] if unit["unit"] == "model.decoder.layers.0")
+    assert decoder["restored"] == pytest.approx(1.0, abs=1e-2)
 
 
 def test_the_other_half_of_an_isolated_policy_patches_its_own_modules():

@@ -13,6 +13,7 @@ from points import declare
 
 from pytest_vla import cli
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.inference import units
 from pytest_vla.isolate import environment as module
 from pytest_vla.isolate.environment import installed
 from pytest_vla.policies import PolicyError
@@ -132,7 +133,7 @@ def test_a_state_is_copied_where_it_is_for_whoever_asks_what_if(world):
     assert policy.act([seen()], [state])[0][3] == 2
     assert not hasattr(policy, "log_prob")
     with pytest.raises(PolicyError, match="no torch module"):
-        policy.restore_units(seen(), seen(2.0), state, ())
+        policy.restore_units(units.__file__, seen(), seen(2.0), state, ())
     policy.close()
 
 
