@@ -80,7 +80,7 @@ class BlockScheduling:
 
     def add_node(self, node: Node) -> None:
         self._sent[node] = []
-        if self._begun and node.gateway.spec.python in self.joining:
+        if node.gateway.spec.python in self.joining:
             self._joined.add(node)
 
     def pytest_xdist_node_collection_finished(self, node: Node, ids: list[str]) -> None:

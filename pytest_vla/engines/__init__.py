@@ -31,6 +31,8 @@ def open_cluster(config: pytest.Config, settings: Settings, run_folder: Path) ->
         return None
     if not config.getoption("tx", None):
         raise PolicyError("--vla-engine=ray spreads the workers of -n over a cluster: add -n WORKERS")
+    if settings.report.record is not None:
+        raise PolicyError("--vla-record writes to a folder of this machine, where no worker of --vla-engine is: use -n")
     from pytest_vla.engines.ray.session import ClusterRun
 
     return ClusterRun.start(config, settings, run_folder)

@@ -67,6 +67,10 @@ def _raylets(work: Path) -> list[str]:
     ("options", "message"),
     [
         (["--vla-engine=ray"], "add -n WORKERS"),
+        (
+            ["--vla-engine=ray", "-n2", "--vla-suite=painted", "--vla-record=demos"],
+            "--vla-record writes to a folder of this machine",
+        ),
         (["--vla-engine=slurm", "-n2"], "--vla-engine must be ray or ray:HEAD:PORT, got 'slurm'"),
         (["--vla-wire=png"], "--vla-wire must be raw, jpeg or auto, got 'png'"),
     ],

@@ -32,7 +32,7 @@ DIRECTORY = "replicas.json"
 class Cluster:
     """One run's part of a Ray cluster."""
 
-    def __init__(self, engine: str, run_folder: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, engine: str, run_folder: Path, say: Callable[[str], None], actors: int) -> None:
         self.run_folder = run_folder.resolve()
         self._seats: dict[int, Any] = {}
         self._nodes: dict[int, str] = {}
@@ -45,15 +45,18 @@ class Cluster:
         self.ray = _ray(local=not address)
         self.address: str | None = None
         """What every port is bound to; None for the address that Ray has of each node."""
-        self._join(address, say)
+        self._join(address, say, actors)
         self._folder = tempfile.TemporaryDirectory(prefix="pytest-vla-")
         self._door = socket.socket(socket.AF_UNIX)
         self._door.bind(str(Path(self._folder.name) / "door"))
         self._door.listen(1024)
         threading.Thread(target=self._answer_relays, name="vla-cluster", daemon=True).start()
 
-    def _join(self, address: str | None, say: Callable[[str], None]) -> None:
-        """The cluster that was named, the one of the environment, or a new one on this machine."""
+    def _join(self, address: str | None, say: Callable[[str], None], actors: int) -> None:
+        """The cluster that was named, the one of the environment, or a new one on this machine.
+
+        That one has room for all actors, however many cores there are: `-n` means what it means without Ray.
+        """
         say(f"vla: joining Ray at {address} ..." if address else "vla: starting a local Ray ...")
         environment: dict[str, Any] = {"working_dir": os.getcwd(), "excludes": [*EXCLUDED, *_in_cwd(self.run_folder)]}
         environment["env_vars"] = _own_variables()
@@ -64,7 +67,7 @@ class Cluster:
             if address:
                 self.ray.init(address=address, **quiet)
             else:
-                self.ray.init(include_dashboard=False, **quiet)
+                self.ray.init(include_dashboard=False, num_cpus=actors, **quiet)
                 self.address = "127.0.0.1"
         except Exception as error:  # Ray has no exception of its own for each of these
             where = f"at {address}" if address else "on this machine"

@@ -37,8 +37,8 @@ class ClusterRun:
         assert settings.run.engine is not None
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         say = reporter.write_line if reporter is not None and reporter.verbosity >= 0 else lambda line: None
-        cluster = Cluster(settings.run.engine, run_folder, say)
         workers = len(config.option.tx)
+        cluster = Cluster(settings.run.engine, run_folder, say, workers + max(len(settings.inference.device), 1))
         config.option.tx = cluster.specs(workers)
         run = cls(cluster, workers, config)
         run.say = say
