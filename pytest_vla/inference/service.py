@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from select import select
@@ -48,13 +48,41 @@ class ServiceOptions:
     start_limit: float = START_LIMIT_S
 
 
-class Service:
+class Introduced:
+    """Servers that have said what they hold."""
+
+    introduction: dict[str, Any]
+
+    @property
+    def digest(self) -> str:
+        return str(self.introduction["digest"])
+
+    @property
+    def verified(self) -> bool:
+        return bool(self.introduction["verified"])
+
+    @property
+    def spec(self) -> PolicySpec:
+        return PolicySpec.from_dict(self.introduction["spec"])
+
+    @property
+    def weights(self) -> dict[str, int]:
+        """Parameters and bytes of what the servers have loaded."""
+        return dict(self.introduction.get("weights", {}))
+
+    def record(self, total: Statistics, replicas: int, deaths: Sequence[str], tuned: Sequence[Any]) -> dict[str, Any]:
+        """What they counted, as a line of the run file."""
+        record = {**total.to_record(), "replicas": replicas, "restarts": len(deaths), "deaths": list(deaths)}
+        return {**record, "tuned": tuned[0]} if tuned else record
+
+
+class Service(Introduced):
     """The servers of one run. Their listening sockets belong to this process: while a server is down, clients wait
     in line and notice nothing but the time."""
 
     def __init__(self, options: ServiceOptions) -> None:
         self.options = options
-        self.introduction: dict[str, Any] = {}
+        self.introduction = {}
         self._replicas = [Replica(options, device, number) for number, device in enumerate(options.devices)]
         self._watcher = threading.Thread(target=self._watch, name="vla-inference-watcher", daemon=True)
         self._ending = threading.Event()
@@ -78,18 +106,6 @@ class Service:
         return [replica.address for replica in self._replicas]
 
     @property
-    def digest(self) -> str:
-        return str(self.introduction["digest"])
-
-    @property
-    def verified(self) -> bool:
-        return bool(self.introduction["verified"])
-
-    @property
-    def spec(self) -> PolicySpec:
-        return PolicySpec.from_dict(self.introduction["spec"])
-
-    @property
     def pids(self) -> list[int]:
         return [replica.process.pid for replica in self._replicas if replica.process is not None]
 
@@ -107,21 +123,14 @@ class Service:
         for process in self.pids:
             hear(process)
 
-    @property
-    def weights(self) -> dict[str, int]:
-        """Parameters and bytes of what the servers have loaded."""
-        return dict(self.introduction.get("weights", {}))
-
     def total(self) -> Statistics:
         """What all replicas have counted."""
         return sum((replica.page.read() for replica in self._replicas), Statistics())
 
     def statistics(self) -> dict[str, Any]:
-        total = self.total()
-        restarts = [note for replica in self._replicas for note in replica.deaths]
+        deaths = [note for replica in self._replicas for note in replica.deaths]
         tuned = [replica.tuned for replica in self._replicas if replica.tuned]
-        record = {**total.to_record(), "replicas": len(self._replicas), "restarts": len(restarts), "deaths": restarts}
-        return {**record, "tuned": tuned[0]} if tuned else record
+        return self.record(self.total(), len(self._replicas), deaths, tuned)
 
     def close(self) -> None:
         """End every server and wait for it: no process is left, and there was never a name to leave behind."""

@@ -11,9 +11,9 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.engines.ray.cluster import DIRECTORY, Cluster
-from pytest_vla.inference.service import ServiceOptions
+from pytest_vla.inference.service import Introduced, ServiceOptions
 from pytest_vla.inference.status import Statistics
-from pytest_vla.policies.base import PolicyError, PolicySpec
+from pytest_vla.policies.base import PolicyError
 from pytest_vla.policies.trust import trusted
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Replica:
         return asdict(self._service.total()), self._service.statistics()
 
 
-class ClusterService:
+class ClusterService(Introduced):
     """All replicas of a run, as `inference.service.Service` is those of one machine."""
 
     def __init__(self, cluster: Cluster, options: ServiceOptions, cores: float = 1) -> None:
@@ -94,6 +94,7 @@ class ClusterService:
         failed = next((place["error"] for place in service._places if "error" in place), None)
         if failed is not None:
             raise PolicyError(failed)
+        service.introduction = service._places[0]["introduction"]
         service._tell()
         service._watcher.start()
         return service
@@ -148,30 +149,9 @@ class ClusterService:
     # --- what `Service` has, too --------------------------------------------------------------------------------------
 
     @property
-    def introduction(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._places[0]["introduction"]
-        return found
-
-    @property
-    def digest(self) -> str:
-        return str(self.introduction["digest"])
-
-    @property
-    def verified(self) -> bool:
-        return bool(self.introduction["verified"])
-
-    @property
-    def spec(self) -> PolicySpec:
-        return PolicySpec.from_dict(self.introduction["spec"])
-
-    @property
     def pids(self) -> list[int]:
         """None of this machine's."""
         return []
-
-    @property
-    def weights(self) -> dict[str, int]:
-        return dict(self.introduction.get("weights", {}))
 
     def said(self) -> list[tuple[str, str]]:
         return []
@@ -194,9 +174,8 @@ class ClusterService:
         counted = self._counted()
         total = sum((Statistics(**total) for total, _ in counted), Statistics())
         deaths = self._deaths + [note for _, record in counted for note in record["deaths"]]
-        record = {**total.to_record(), "replicas": len(self._actors), "restarts": len(deaths), "deaths": deaths}
         tuned = [record["tuned"] for _, record in counted if "tuned" in record]
-        return {**record, "tuned": tuned[0]} if tuned else record
+        return self.record(total, len(self._actors), deaths, tuned)
 
     def close(self) -> None:
         self._ending.set()
