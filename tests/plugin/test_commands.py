@@ -137,7 +137,7 @@ def test_a_policy_is_named_in_either_way(flag, capsys):
 def test_no_policy_or_two_devices_is_said(capsys):
     assert main(["tune", "--suite=vima"]) == USAGE
     assert "name one policy, as POLICY or --vla-policy, got none" in complaint(capsys)
-    assert main(["serve", "bad:Slow", "--device=cpu,cuda", "--device=cuda:1"]) == USAGE
+    assert main(["tune", "bad:Slow", "--suite=vima", "--device=cpu,cuda", "--device=cuda:1"]) == USAGE
     assert "--vla-device must be one name here, got cpu, cuda, cuda:1" in complaint(capsys)
 
 
