@@ -139,14 +139,7 @@ def _check_repeatable(policy: Policy, rows: list[Row], alone: list[Any], near: f
     if mode:
         made.findings.append(_training(mode, evidence))
     elif seeded <= near:
-        made.findings.append(
-            _finding(
-                "global_generator",
-                "it reads a global random generator",
-                'draw from episode.rng("policy") in reset()',
-                f"{evidence}; with the global generators seeded they are the same",
-            )
-        )
+        made.findings.append(_drawing(evidence))
     else:
         made.findings.append(
             _finding(
@@ -185,10 +178,22 @@ def _check_company(policy: Policy, rows: list[Row], alone: list[Any], near: floa
         made.findings.append(_finding(f"row0_{taken}", fault, cure, evidence))
     elif mode:
         made.findings.append(_training(mode, evidence))
+    elif _draws(policy, rows, near):
+        made.findings.append(_drawing(f"{evidence}, and from those of the same batch asked again"))
     else:
         fault = "answers depend on who else is in the batch"
         cure = "mask paddings, and let no row look at another; --vla-batch=1 avoids it"
         made.findings.append(_finding("batch", fault, cure, evidence))
+
+
+def _draws(policy: Policy, rows: list[Row], near: float) -> bool:
+    """Whether a batch is answered otherwise when asked again, and not with the global generators at the same place."""
+    free = _off(_ask(policy, rows), _ask(policy, rows))
+    with _seeded():
+        one = _ask(policy, rows)
+    with _seeded():
+        other = _ask(policy, rows)
+    return max(free) > near >= max(_off(one, other))
 
 
 def _from_first(policy: Policy, rows: list[Row], together: list[Any], near: float, name: str) -> bool:
@@ -351,6 +356,12 @@ def training_layers(policy: Any) -> str:
 
 def _training(layer: str, evidence: str) -> Finding:
     return _finding("training_mode", f"{layer} is in training mode", "call eval() after loading", evidence)
+
+
+def _drawing(evidence: str) -> Finding:
+    fault, cure = "it reads a global random generator", 'draw from episode.rng("policy") in reset()'
+    told = f"{evidence}; with the global generators seeded they are the same"
+    return _finding("global_generator", fault, cure, told)
 
 
 def _finding(name: str, fault: str, cure: str, evidence: str) -> Finding:

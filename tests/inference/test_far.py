@@ -78,8 +78,8 @@ def observation(number: int) -> dict[str, object]:
 @pytest.mark.parametrize("wire", ["raw", "auto"])
 def test_a_client_of_another_node_gets_the_same_answers(crossing, wire):
     service, there = crossing
-    near = InferenceClient(service.addresses[0], service.spec, 10)
-    far = InferenceClient("", service.spec, 10, lambda: FarLane(lambda: there.address, 10, wire))
+    near = InferenceClient(service.addresses, service.spec, 10)
+    far = InferenceClient((), service.spec, 10, lambda: FarLane(lambda: there.address, 10, wire))
     key = EpisodeKey("s", "t", "p", 0)
     states = [near.reset(key), far.reset(key)]
     for number in (3, 3, 5, 3):

@@ -35,6 +35,7 @@ BAD_INPUT = {
     "badge": (["nowhere", "-o", "badge.png"], "a badge is an SVG file: name it FILE.svg, got 'badge.png'"),
     "merge": (["nowhere"], "the following arguments are required: -o/--output"),
     "doctor": (["--vla-policy=bad:Slow"], "the following arguments are required: --vla-suite/--suite"),
+    "explain": (["nowhere", "x", "--steps=some"], "--steps must be all or a number of steps, got 'some'"),
     "serve": (["bad:Slow", "--port=70000"], "--port: must be a whole number from 0 to 65535, got '70000'"),
     "tune": (["bad:Slow"], "the following arguments are required: --vla-suite/--suite"),
     "record": (["--vla-suite=vima", "--out=demos", "--episodes=many"], "--episodes must be a whole number, 0 or more"),
