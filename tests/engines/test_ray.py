@@ -72,6 +72,7 @@ def _raylets(work: Path) -> list[str]:
             "--vla-record writes to a folder of this machine",
         ),
         (["--vla-engine=slurm", "-n2"], "--vla-engine must be ray or ray:HEAD:PORT, got 'slurm'"),
+        (["--vla-engine=ray:127.0.0.1:1", "-n2"], "no Ray cluster at 127.0.0.1:1"),
         (["--vla-wire=png"], "--vla-wire must be raw, jpeg or auto, got 'png'"),
     ],
 )

@@ -27,6 +27,7 @@ EXCLUDED = (".git", ".venv", "venv", "__pycache__", "vla-runs", ".pytest_cache",
 PLACED_S = 10.0
 """How long a worker waits for a free core before it shares one: xdist does nothing else meanwhile."""
 DIRECTORY = "replicas.json"
+REACHED_S = 10.0
 
 
 class Cluster:
@@ -58,6 +59,8 @@ class Cluster:
         That one has room for all actors, however many cores there are: `-n` means what it means without Ray.
         """
         say(f"vla: joining Ray at {address} ..." if address else "vla: starting a local Ray ...")
+        if address:
+            _check_reachable(address)
         environment: dict[str, Any] = {"working_dir": os.getcwd(), "excludes": [*EXCLUDED, *_in_cwd(self.run_folder)]}
         environment["env_vars"] = _own_variables()
         quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False, "runtime_env": environment}
@@ -209,6 +212,18 @@ class Cluster:
 
 def _number(spec: str) -> int:
     return int(spec.rpartition(" ")[2])
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself tries for minutes before it says that nobody is there."""
+    host, sign, port = address.rpartition(":")
+    if not sign or not port.isdecimal() or "//" in address:
+        return  # `auto`, and what else Ray may understand
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACHED_S).close()
+    except (OSError, OverflowError) as error:
+        hint = "start its head (`ray start --head`), and type this on one of its nodes"
+        raise PolicyError(f"--vla-engine: no Ray cluster at {address}: {error}; {hint}") from None
 
 
 def _ray(local: bool) -> Any:
