@@ -106,7 +106,7 @@ def _make_venv(environment: Environment, folder: Path, say: Say) -> None:
     else:
         wanted = " or ".join(environment.python)
         raise IsolateError(
-            f"{environment.name} runs on Python {wanted}, which is not on the PATH; "
+            f"{environment.name} runs on Python {wanted}, which is neither on the PATH nor in pyenv; "
             "with uv (pip install uv) it is fetched by itself"
         )
 
@@ -174,10 +174,19 @@ def _find_python(versions: Sequence[str]) -> str | None:
     if f"{sys.version_info[0]}.{sys.version_info[1]}" in versions:
         return getattr(sys, "_base_executable", None) or sys.executable
     for version in versions:
-        path = shutil.which(f"python{version}")
-        if path is not None and _version(path) == version:
-            return path
+        for path in _interpreters(version):
+            if _version(path) == version:
+                return path
     return None
+
+
+def _interpreters(version: str) -> Iterator[str]:
+    """Where one of that version may be: on the PATH, or among those of pyenv, which need not be switched on."""
+    found = shutil.which(f"python{version}")
+    if found is not None:
+        yield found
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from map(str, sorted(pyenv.glob(f"versions/{version}.*/bin/python"), reverse=True))
 
 
 def _works(python: Path) -> bool:

@@ -236,5 +236,19 @@ def test_bad_names_and_folders_are_one_line(environments, tmp_path, capsys):
 def test_an_interpreter_that_is_not_here_is_named(environments, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     declared = read_declaration("points", declare(tmp_path / "old", 'python = ["3.4"]\nrequirements = ["numpy"]\n'))
-    with pytest.raises(IsolateError, match=r"runs on Python 3\.4, which is not on the PATH"):
+    with pytest.raises(IsolateError, match=r"runs on Python 3\.4, which is neither on the PATH nor in pyenv"):
         install(declared, say=lambda line: None)
+
+
+def test_an_interpreter_of_pyenv_is_found_though_it_is_not_on_the_path(environments, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    python = tmp_path / "pyenv" / "versions" / "3.4.9" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho 3.4\n")
+    python.chmod(0o755)
+    declared = read_declaration("points", declare(tmp_path / "old", 'python = ["3.4"]\nrequirements = ["numpy"]\n'))
+    said: list[str] = []
+    with pytest.raises(OSError):  # it is no Python: what it is asked to make is not there afterwards
+        install(declared, say=said.append)
+    assert any(line.startswith("points: making ") for line in said)
