@@ -19,8 +19,8 @@ from pytest_vla.suites.agnostos.benchmark import AgnostosSuite
 import pytest_vla as vla
 from pytest_vla.kit.hand_table import CHECK_S
 from pytest_vla.policies.builtin import NoopPolicy, RandomPolicy
+from pytest_vla.registry import register
 from pytest_vla.sim.mujoco import MujocoStage, MujocoWorld, backend
-from pytest_vla.suite import register
 
 TARGET = {
     "oracle": 0.98,

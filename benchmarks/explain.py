@@ -30,7 +30,7 @@ from pytest_vla.explain.scores import Ruler
 from pytest_vla.explain.session import opened
 from pytest_vla.inference.session import held_source, local_source
 from pytest_vla.options import InferenceOptions
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 SEEDS, QUICK_SEEDS = 20, 4
 TARGETS = {"mass": 0.9, "ranked_first": 1.0, "silent": 0.95, "cost_ratio": 1.3}

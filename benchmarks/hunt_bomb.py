@@ -19,8 +19,8 @@ from pytest_vla.hunt.search import Hunt
 from pytest_vla.hunt.space import Space
 from pytest_vla.perturb import Perturbation
 from pytest_vla.policies import Policy
+from pytest_vla.registry import get_suite
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import get_suite
 
 AXES = (
     *("camera.yaw", "light.brightness", "appearance.table_texture", "layout.objects", "object.friction"),

@@ -24,8 +24,8 @@ from pytest_vla.episode import EpisodeKey
 from pytest_vla.isolate.env import IsolatedEnv
 from pytest_vla.isolate.process import Launch
 from pytest_vla.policies.builtin import RandomPolicy
+from pytest_vla.registry import get_suite
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import get_suite
 
 WORLD = Path(__file__).parent / "isolated_world.py"
 TARGET = {"step_ms": 0.5, "side_by_side_small": 5.0, "side_by_side_large": 5.0}

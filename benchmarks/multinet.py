@@ -32,8 +32,8 @@ from pytest_vla.answers.collected import Answers, Group, place_of
 from pytest_vla.answers.modes import FORMAT, KNOWLEDGE, MODALITY, measure
 from pytest_vla.policies import Policy
 from pytest_vla.policies.builtin import RandomPolicy
+from pytest_vla.registry import register
 from pytest_vla.run.intervals import rate_interval
-from pytest_vla.suite import register
 
 TARGET = {
     "oracle": 1.0,

@@ -23,7 +23,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "policies": (("policies",), ("episode",)),
     "answers": (("answers",), ("episode", "run")),
     "perturb": (("perturb",), ("run",)),
-    "suite": (("suite", "benchmark", "suite_page"), ("episode", "perturb", "policies")),
+    "suite": (("suite", "registry", "benchmark", "suite_page"), ("episode", "perturb", "policies")),
     "rollout": (("rollout", "lockstep"), ("episode", "perturb", "policies", "suite")),
     "options": (("options", "command_line", "command"), ("policies", "suite")),
     "sim": (("sim",), ()),

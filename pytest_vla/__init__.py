@@ -7,9 +7,10 @@ from pytest_vla.evaluate import evaluate, films, scalars
 from pytest_vla.hunt.lazy import perturbations
 from pytest_vla.hunt.mark import hunt
 from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
+from pytest_vla.registry import register, suite_names
+from pytest_vla.registry import typed_suite as get_suite
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import Requirement, Suite, SuiteError, Termination, register, suite_names
-from pytest_vla.suite import typed_suite as get_suite
+from pytest_vla.suite import Requirement, Suite, SuiteError, Termination
 
 __all__ = [
     "EpisodeKey",

@@ -12,8 +12,8 @@ from pytest_vla.inference.cost import cost_lines
 from pytest_vla.inference.session import cost, describe, statistics
 from pytest_vla.options import Settings
 from pytest_vla.policies import PolicySource
+from pytest_vla.registry import get_suite, suite_names
 from pytest_vla.run import Plan, Record, RunWriter, read_run
-from pytest_vla.suite import get_suite, suite_names
 
 if TYPE_CHECKING:
     from pytest_vla.doctor.findings import Examination

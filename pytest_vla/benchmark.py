@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pytest_vla.suite import Suite, register
+from pytest_vla.registry import register
+from pytest_vla.suite import Suite
 
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "vla"

@@ -211,7 +211,7 @@ def _new_suite(options: argparse.Namespace) -> int:
 
 
 def _suites(options: argparse.Namespace) -> int:
-    from pytest_vla.suite import get_suites, typed_suite
+    from pytest_vla.registry import get_suites, typed_suite
     from pytest_vla.suite_page import format_lines
 
     for suite in map(typed_suite, options.names) if options.names else get_suites():
@@ -242,7 +242,7 @@ def _environment_note(suite: Suite) -> str:
 
 def _sheet(options: argparse.Namespace) -> int:
     from pytest_vla.perturb.sheet import write_sheet
-    from pytest_vla.suite import typed_suite
+    from pytest_vla.registry import typed_suite
 
     suite = typed_suite(only("suite", options.suite))
     task = only("task", options.task) if options.task else None

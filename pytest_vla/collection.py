@@ -16,18 +16,10 @@ from pytest_vla.hunt.items import HuntKey, hunt_of
 from pytest_vla.hunt.mark import MARK as HUNT_MARK
 from pytest_vla.options import RobustnessOptions, RunOptions, Settings
 from pytest_vla.outline import Wanted
+from pytest_vla.registry import family_of, get_suite, get_suites, shipped_test_modules, suite_names, typed_suite
 from pytest_vla.run.plan import HuntName
 from pytest_vla.suggest import unknown
-from pytest_vla.suite import (
-    Suite,
-    SuiteError,
-    family_of,
-    get_suite,
-    get_suites,
-    shipped_test_modules,
-    suite_names,
-    typed_suite,
-)
+from pytest_vla.suite import Suite, SuiteError
 
 DEFAULT_EPISODES = 10
 

@@ -15,8 +15,8 @@ import pytest
 from pytest_vla.options import GROUPS, OPTIONS, RENAMED, Kind, Option, Settings, renamed
 from pytest_vla.policies.conventions import check_corrections
 from pytest_vla.policies.errors import PolicyError
+from pytest_vla.registry import canonical
 from pytest_vla.suggest import unknown
-from pytest_vla.suite import canonical
 
 TABLE = "tool.pytest_vla"
 SEVERAL: tuple[Kind, ...] = ("names", "suites", "folders", "devices")  # may be typed more than once

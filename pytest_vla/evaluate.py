@@ -12,12 +12,13 @@ from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.inference.session import held_source, local_source
 from pytest_vla.options import InferenceOptions
 from pytest_vla.policies import Policy, PolicyError, PolicySource
+from pytest_vla.registry import register, typed_suite
 from pytest_vla.rollout import DEFAULT_TIMEOUT_S, Surroundings, rollout, surroundings
 from pytest_vla.run import KeySet, Plan, Record, Run, RunWriter, read_run, sum_by
 from pytest_vla.run.folder import RunFolder, chosen_folder
 from pytest_vla.run.provenance import provenance
 from pytest_vla.run.trace import Tape
-from pytest_vla.suite import Suite, SuiteError, register, typed_suite
+from pytest_vla.suite import Suite, SuiteError
 
 if TYPE_CHECKING:
     import gymnasium

@@ -20,10 +20,11 @@ from pytest_vla.messages import NotRun, Rolled
 from pytest_vla.options import InferenceOptions, Settings
 from pytest_vla.policies import Policy, PolicyError, PolicySource, PolicySpec
 from pytest_vla.policies.kinds import choices
+from pytest_vla.registry import get_suite
 from pytest_vla.rollout import Step, Surroundings, surroundings
 from pytest_vla.run import Failure, Plan, Record
 from pytest_vla.run.trace import Tape
-from pytest_vla.suite import Suite, SuiteError, get_suite
+from pytest_vla.suite import Suite, SuiteError
 from pytest_vla.unmade import Unmade
 
 if TYPE_CHECKING:

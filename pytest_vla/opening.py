@@ -12,9 +12,9 @@ import pytest
 from pytest_vla.options import InferenceOptions, Settings
 from pytest_vla.policies import PolicySource, SharedSource
 from pytest_vla.policies.kinds import kind_of
+from pytest_vla.registry import get_suite, suite_names
 from pytest_vla.run import read_run
 from pytest_vla.run.writer import is_unborn
-from pytest_vla.suite import get_suite, suite_names
 
 
 def in_mode_of_before(config: pytest.Config, settings: Settings, file: Path) -> Settings:

@@ -10,8 +10,9 @@ from pytest_vla.collection import episode_of, hunts_in, parametrize
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.gate.plugin import GateHooks
 from pytest_vla.outline import Outline, Stretch, Wanted, keys_of, regrouped, thinned, without
+from pytest_vla.registry import get_suite
 from pytest_vla.run import KeySet, Plan, Unrun
-from pytest_vla.suite import Suite, get_suite
+from pytest_vla.suite import Suite
 from pytest_vla.unmade import Outlined, Unmade, may_stay_unmade, may_stay_unmade_in
 
 

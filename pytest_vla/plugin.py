@@ -54,12 +54,13 @@ from pytest_vla.messages import (
 from pytest_vla.planning import Planning
 from pytest_vla.policies.trust import trust
 from pytest_vla.reference import reference_run
+from pytest_vla.registry import shipped_test_modules
 from pytest_vla.report.session import register_report
 from pytest_vla.run import KeySet
 from pytest_vla.scheduling import BlockScheduling
 from pytest_vla.session import Session
 from pytest_vla.several import run_each, split
-from pytest_vla.suite import provide, shipped_test_modules
+from pytest_vla.suite import provide
 from pytest_vla.train.recording import register_recording
 from pytest_vla.unmade import WHOLE_PLAN
 

@@ -16,11 +16,12 @@ from pytest_vla.policies.base import Observation, Policy
 from pytest_vla.policies.builtin import BUILTIN
 from pytest_vla.policies.trust import EVERYTHING
 from pytest_vla.policies.trust import trust as trust_code
+from pytest_vla.registry import family_of, get_suite, typed_suite
 from pytest_vla.rollout import Step, Surroundings, rollout, surroundings
 from pytest_vla.run import Record, Run, RunFileError, read_run
 from pytest_vla.run.trace import decode_actions
 from pytest_vla.suggest import unknown
-from pytest_vla.suite import Suite, SuiteError, family_of, get_suite, provide, typed_suite
+from pytest_vla.suite import Suite, SuiteError, provide
 
 if TYPE_CHECKING:
     import gymnasium

@@ -15,7 +15,8 @@ from pytest_vla.deadline import DeadlineExceeded, deadline
 from pytest_vla.drawing import drawing
 from pytest_vla.episode import UNSOLVED_REASONS, EpisodeError, EpisodeKey, Outcome, Result, writable
 from pytest_vla.policies.base import PolicyError
-from pytest_vla.suite import Suite, Termination, get_suite
+from pytest_vla.registry import get_suite
+from pytest_vla.suite import Suite, Termination
 
 if TYPE_CHECKING:
     import gymnasium

@@ -35,6 +35,7 @@ from pytest_vla.messages import (
 from pytest_vla.opening import converted, ignored, in_mode_of_before, say_loading
 from pytest_vla.options import Settings, shown_path
 from pytest_vla.policies import PolicyError, PolicySource
+from pytest_vla.registry import get_suite, suite_names
 from pytest_vla.report.junit import junit_properties
 from pytest_vla.report.live import Live
 from pytest_vla.run import (
@@ -56,7 +57,6 @@ from pytest_vla.run.provenance import provenance
 from pytest_vla.run.record import alike
 from pytest_vla.run.table import FAULTS
 from pytest_vla.run.writer import is_unborn
-from pytest_vla.suite import get_suite, suite_names
 from pytest_vla.watchdog import Watchdog
 
 if TYPE_CHECKING:

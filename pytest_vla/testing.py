@@ -16,8 +16,9 @@ from pytest_vla.policies import Policy
 from pytest_vla.policies.actions import check_action
 from pytest_vla.policies.base import pixels
 from pytest_vla.policies.builtin import NoopPolicy, RandomPolicy
+from pytest_vla.registry import family_of, register
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import Suite, SuiteError, family_of, register
+from pytest_vla.suite import Suite, SuiteError
 
 _NAME = re.compile(r"[^\s\[\]/:]+")
 

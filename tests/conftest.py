@@ -41,7 +41,7 @@ def reach(numpy_stays: None, pytester: pytest.Pytester, monkeypatch: pytest.Monk
     """An empty project with the example suite `reach`, and misbehaving policies in the module `bad`."""
     # Plugins that have no part in these runs cost a second each.
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
-    monkeypatch.setattr("pytest_vla.suite._registered", {})
+    monkeypatch.setattr("pytest_vla.registry._registered", {})
     shutil.copy(TOY_SUITE, pytester.path)
     shutil.copy(Path(__file__).parent / "plugin" / "bad.py", pytester.path)
     return pytester

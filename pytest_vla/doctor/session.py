@@ -12,7 +12,8 @@ from pytest_vla.doctor.fresh import fresh_answers
 from pytest_vla.inference.session import local_source
 from pytest_vla.policies import PolicyError, PolicySource
 from pytest_vla.policies.kinds import kind_of
-from pytest_vla.suite import Suite, typed_suite
+from pytest_vla.registry import typed_suite
+from pytest_vla.suite import Suite
 
 if TYPE_CHECKING:
     from pytest_vla.options import InferenceOptions, Settings

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from pytest_vla.episode import Cell
 from pytest_vla.gate.evidence import Bounds, GateError
+from pytest_vla.registry import get_suite, suite_names
 from pytest_vla.suggest import unknown
-from pytest_vla.suite import SuiteError, get_suite, suite_names
+from pytest_vla.suite import SuiteError
 
 TABLE = "tool.pytest_vla.gate"
 By = Literal["task", "partition", "suite", "two-level"]

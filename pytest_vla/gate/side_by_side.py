@@ -14,9 +14,10 @@ from pytest_vla.gate.evidence import Bounds, GateError, holm
 from pytest_vla.gate.judge import history_of
 from pytest_vla.gate.rules import By, Group, Rules
 from pytest_vla.gate.samples import Sample
+from pytest_vla.registry import get_suite, takes_trust
 from pytest_vla.run import Run, Tally, pair, replay_command, sum_by
 from pytest_vla.run.gaps import gaps
-from pytest_vla.suite import SuiteError, get_suite, takes_trust
+from pytest_vla.suite import SuiteError
 
 EQUAL = Bounds(0.0, 0.0)
 POOLED: tuple[By, ...] = ("task", "partition", "suite")

@@ -19,8 +19,8 @@ from pytest_vla.gate.baseline import SNAPSHOT_SUFFIX, parse_table, render_table
 from pytest_vla.gate.evidence import GateError, Verdict
 from pytest_vla.gate.judge import Judgement, judge
 from pytest_vla.gate.rules import Rules
+from pytest_vla.registry import get_suite
 from pytest_vla.run import read_run
-from pytest_vla.suite import get_suite
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -11,8 +11,9 @@ import pytest
 from pytest_vla.benchmark import Benchmark
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.hunt.mark import DEFAULT_EPISODES, DEFAULT_SCENES, MARK, Hunted
+from pytest_vla.registry import get_suite
 from pytest_vla.run.plan import HuntName
-from pytest_vla.suite import SuiteError, get_suite
+from pytest_vla.suite import SuiteError
 
 if TYPE_CHECKING:
     from pytest_vla.options import Settings

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pytest_vla.options import renamed
-from pytest_vla.suite import Suite, register
+from pytest_vla.registry import register
+from pytest_vla.suite import Suite
 
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "vla_hunt"

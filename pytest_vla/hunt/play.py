@@ -30,10 +30,10 @@ from pytest_vla.hunt.space import Space
 from pytest_vla.hunt.summary import cause_lines
 from pytest_vla.messages import HuntBegan, HuntEnded, Probed, send
 from pytest_vla.perturb import Perturbation
+from pytest_vla.registry import get_suite
 from pytest_vla.run import Cause as CauseRecord
 from pytest_vla.run import HuntRecord, HuntStart, Record
 from pytest_vla.run.hunts import Lower
-from pytest_vla.suite import get_suite
 
 if TYPE_CHECKING:
     from pytest_vla.execution import Execution

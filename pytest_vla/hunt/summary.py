@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_vla.perturb import AXES, MAX_LEVEL, Perturbation
+from pytest_vla.registry import takes_trust
 from pytest_vla.run import Cause, HuntRecord, Reach, replay_command
 from pytest_vla.run.hunts import Count
 from pytest_vla.run.intervals import exact_interval
-from pytest_vla.suite import takes_trust
 
 
 def hunt_lines(hunts: Sequence[HuntRecord], run_file: str, builtin_policy: bool = False) -> list[str]:

@@ -19,7 +19,8 @@ from pytest_vla.inference.tuning import draw, measure_supply, operating_point, s
 from pytest_vla.policies.base import PolicyError, PolicySpec
 from pytest_vla.policies.chunking import covered, execution
 from pytest_vla.policies.kinds import kind_of, load_shared
-from pytest_vla.suite import Suite, typed_suite
+from pytest_vla.registry import typed_suite
+from pytest_vla.suite import Suite
 
 MEASURE_S = 2.0
 START_LIMIT_S = 120.0

@@ -31,7 +31,8 @@ from pytest_vla.policies.wire import (
     TooLarge,
     WireError,
 )
-from pytest_vla.suite import SuiteError, get_suite
+from pytest_vla.registry import get_suite
+from pytest_vla.suite import SuiteError
 
 try:
     from websockets.asyncio.server import Server, ServerConnection

@@ -9,7 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from pytest_vla.suite import SuiteError, suite_names
+from pytest_vla.registry import suite_names
+from pytest_vla.suite import SuiteError
 
 TEMPLATES = {"{name}_suite.py": "suite.py.txt", "test_{name}.py": "test.py.txt"}
 

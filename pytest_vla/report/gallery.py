@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_vla.pictures import INK, PAPER, font, in_a_column, in_a_row, picture_of, wrap
-from pytest_vla.suite import Suite, get_suite
+from pytest_vla.registry import get_suite
+from pytest_vla.suite import Suite
 
 if TYPE_CHECKING:
     from PIL.Image import Image

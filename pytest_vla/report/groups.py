@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pytest_vla.episode import Cell
+from pytest_vla.registry import get_suite
 from pytest_vla.run import Tally, sum_by
-from pytest_vla.suite import SuiteError, get_suite
+from pytest_vla.suite import SuiteError
 
 
 def grouped(tallies: Mapping[Cell, Tally]) -> dict[Cell, Tally]:

@@ -15,13 +15,13 @@ import pytest
 
 from pytest_vla.episode import Result
 from pytest_vla.options import Settings
+from pytest_vla.registry import get_suite
 from pytest_vla.replay import RecordedActions
 from pytest_vla.report.errors import ReportError
 from pytest_vla.report.film import DEFAULT_VIDEOS, Film, make_film, media_name
 from pytest_vla.rollout import Step, Surroundings, rollout, surroundings
 from pytest_vla.run import Record
 from pytest_vla.run.trace import Tape
-from pytest_vla.suite import get_suite
 
 if TYPE_CHECKING:
     from pytest_vla.execution import Execution

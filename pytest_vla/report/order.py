@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pytest_vla.episode import Cell
+from pytest_vla.registry import get_suite
 from pytest_vla.run import Run, Tally
-from pytest_vla.suite import SuiteError, get_suite
+from pytest_vla.suite import SuiteError
 
 
 def suite_order(cells: Iterable[Cell]) -> list[Cell]:

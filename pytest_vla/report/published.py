@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import mean
 
+from pytest_vla.registry import get_suite
 from pytest_vla.report.order import ordered
 from pytest_vla.run import Run, Tally
-from pytest_vla.suite import Published, SuiteError, get_suite
+from pytest_vla.suite import Published, SuiteError
 
 Cell = tuple[str, str]
 """A task and its partition."""

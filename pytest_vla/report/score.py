@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import mean, stdev
 
+from pytest_vla.registry import get_suite
 from pytest_vla.run import Run
 from pytest_vla.run.table import ERROR
-from pytest_vla.suite import Score, SuiteError, get_suite
+from pytest_vla.suite import Score, SuiteError
 
 NORMAL_95 = 1.96
 

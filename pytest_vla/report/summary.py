@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_vla.answers.overview import answer_lines
 from pytest_vla.episode import Cell, EpisodeKey
 from pytest_vla.options import shown_path
+from pytest_vla.registry import takes_trust
 from pytest_vla.report.groups import grouped
 from pytest_vla.report.order import ordered, suite_order
 from pytest_vla.report.published import published_lines
@@ -16,7 +17,6 @@ from pytest_vla.run import Record, Run, Table, replay_command, sum_by
 from pytest_vla.run.pair import UNSEEDED
 from pytest_vla.run.record import alike, gist
 from pytest_vla.run.table import OUTCOMES, UNSOLVED
-from pytest_vla.suite import takes_trust
 
 if TYPE_CHECKING:
     import pytest

@@ -39,7 +39,8 @@ def _train_arguments(parser: argparse.ArgumentParser) -> None:
 def _record(options: argparse.Namespace) -> int:
     import pytest
 
-    from pytest_vla.suite import SuiteError, typed_suite
+    from pytest_vla.registry import typed_suite
+    from pytest_vla.suite import SuiteError
 
     suite = only("suite", options.suite)
     arguments = [f"--vla-record={options.out}", f"--vla-run-dir={options.out / 'run'}", "-n", options.workers, "-q"]

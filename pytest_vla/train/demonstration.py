@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pytest_vla.inference.tree import plain
 from pytest_vla.policies.actions import parts_of
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 if TYPE_CHECKING:
     from pytest_vla.episode import Result

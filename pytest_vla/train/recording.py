@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_vla.messages import is_worker
+from pytest_vla.registry import get_suite
 from pytest_vla.rollout import surroundings
-from pytest_vla.suite import get_suite
 from pytest_vla.train.errors import DatasetError
 
 if TYPE_CHECKING:

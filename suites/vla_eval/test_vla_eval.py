@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest_vla as vla
-from pytest_vla.suite import members
+from pytest_vla.registry import members
 
 for NAME in members("vla_eval"):
 

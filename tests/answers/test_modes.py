@@ -17,9 +17,9 @@ from pytest_vla.answers.modality import conflict, reliance
 from pytest_vla.answers.modes import FORMAT, KNOWLEDGE, MODALITY, measure
 from pytest_vla.gate import GateError
 from pytest_vla.gate.metric_rules import MetricRule
+from pytest_vla.registry import register
 from pytest_vla.rollout import rollout
 from pytest_vla.run import read_run
-from pytest_vla.suite import register
 
 TASKS = ("piqa", "sqa3d", "robovqa", "odinw_shapes", "openx_wheeled_robot", "overcooked")
 PLANTED = "pytest_vla.suites.multinet.policy.planted"

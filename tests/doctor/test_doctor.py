@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def suites(monkeypatch):
-    monkeypatch.setattr("pytest_vla.suite._registered", {})
+    monkeypatch.setattr("pytest_vla.registry._registered", {})
     vla.register(Reach())
     vla.register(Reach("reach_sliding", sliding=True))
 

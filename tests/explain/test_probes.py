@@ -16,7 +16,7 @@ from pytest_vla.explain.session import opened
 from pytest_vla.inference.probes import packed, unpacked
 from pytest_vla.inference.session import held_source, local_source
 from pytest_vla.options import InferenceOptions
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 KEY = EpisodeKey("bomb", "place_stone", "unperturbed", 0)
 SHIPPED = InferenceOptions(policy="fixtures/policies/bomb_visuomotor.pt", deterministic=True)

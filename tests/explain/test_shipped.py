@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 
 from pytest_vla.inference.local import kept
 from pytest_vla.policies.kinds import load_shared
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 EPISODES = {
     "bomb_visuomotor": ("bomb", "place_stone", "unperturbed"),

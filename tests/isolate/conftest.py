@@ -30,9 +30,10 @@ def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def points(environments: Path, monkeypatch: pytest.MonkeyPatch):
     """The suite `points`, installed."""
     from pytest_vla.isolate.environment import environment
-    from pytest_vla.suite import provide, register
+    from pytest_vla.registry import register
+    from pytest_vla.suite import provide
 
     pretend_installed(environments, "points", environment("points").fingerprint)
-    monkeypatch.setattr("pytest_vla.suite._registered", {})
+    monkeypatch.setattr("pytest_vla.registry._registered", {})
     provide()
     return register(PointsSuite())

@@ -8,8 +8,8 @@ from points import ManyPointsSuite
 
 from pytest_vla.lockstep import Together
 from pytest_vla.policies.builtin import NoopPolicy, RandomPolicy
+from pytest_vla.registry import register
 from pytest_vla.rollout import Surroundings, rollout, surroundings
-from pytest_vla.suite import register
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ WORKBENCH = Path(__file__).parents[2] / "docs" / "examples" / "workbench"
 @pytest.fixture(scope="session")
 def workbench():
     pytest.importorskip("mujoco")
-    from pytest_vla.suite import register
+    from pytest_vla.registry import register
 
     spec = importlib.util.spec_from_file_location("workbench", WORKBENCH / "workbench.py")
     module = importlib.util.module_from_spec(spec)

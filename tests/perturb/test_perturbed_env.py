@@ -6,7 +6,7 @@ import pytest
 
 import pytest_vla as vla
 from pytest_vla.perturb import AXES, PerturbationError, perturbed
-from pytest_vla.suite import register
+from pytest_vla.registry import register
 
 
 class RoomEnv(gymnasium.Env):

@@ -7,8 +7,8 @@ import pytest
 
 from pytest_vla.perturb import AXES, CONTRADICTION, GROUPS, Perturbation
 from pytest_vla.perturb.wrapper import perturbed
+from pytest_vla.registry import get_suite
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import get_suite
 
 SUITES = {
     "vima": ("pybullet", "rotate"),

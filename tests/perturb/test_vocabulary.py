@@ -6,7 +6,7 @@ import pytest
 
 from pytest_vla.perturb import AXES, MAX_LEVEL
 from pytest_vla.perturb.vocabulary import LANGUAGES
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 INVENTED = {"dax", "daxer", "blicket", "blicker", "wug", "zup", "modier", "kobar"}
 AXES_OF_WORDS = ("language.synonyms", "language.negation", "language.translation")

@@ -161,7 +161,7 @@ def test_an_interrupted_command_is_exit_code_2(monkeypatch, capsys):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pytest_vla.suite.get_suites", interrupt)
+    monkeypatch.setattr("pytest_vla.registry.get_suites", interrupt)
     assert main(["suites"]) == pytest.ExitCode.INTERRUPTED
     assert capsys.readouterr().err == "interrupted\n"
 
@@ -176,7 +176,7 @@ def test_the_command_line_imports_nothing_heavy():
 
 @pytest.mark.parametrize("suite", ["vima", "bomb", "agnostos_floating", "agnostos_delta"])
 def test_the_page_of_a_suite_tells_what_a_policy_must_know(suite, capsys):
-    from pytest_vla.suite import get_suite
+    from pytest_vla.registry import get_suite
 
     assert main(["suites", suite]) == 0
     shown, known = capsys.readouterr().out, get_suite(suite)

@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import arrays
 import pytest_vla as vla
 from pytest_vla.policies import PolicyError
 from pytest_vla.policies.actions import flatten_action, unflatten_action
+from pytest_vla.registry import get_suite
 from pytest_vla.rollout import surroundings
-from pytest_vla.suite import get_suite
 from pytest_vla.train.demonstration import Take
 
 SHAPES = st.lists(st.integers(1, 3), min_size=0, max_size=2).map(tuple)

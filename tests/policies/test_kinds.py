@@ -413,7 +413,7 @@ def test_policies_of_every_kind_start_an_episode_without_a_suite(endpoint):
 
 
 def test_a_lerobot_folder_of_other_image_sizes_is_refused_before_the_first_episode(lerobot):
-    from pytest_vla.suite import get_suite
+    from pytest_vla.registry import get_suite
 
     policy = bound(lerobot)
     assert policy.spec.image_sizes == {"front": (8, 6)}

@@ -7,8 +7,8 @@ from pytest_vla.suites.multinet import suite as make_suite
 
 from pytest_vla.policies import PolicyError, load_policy
 from pytest_vla.policies.vision_language import vision_language
+from pytest_vla.registry import register
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import register
 
 
 @pytest.fixture(scope="module")

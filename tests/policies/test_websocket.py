@@ -263,7 +263,7 @@ def test_a_name_that_is_not_there_is_an_error_that_lists_what_is():
 
 
 def test_what_a_vla_eval_server_says_of_its_numbers_is_checked_before_the_first_episode():
-    from pytest_vla.suite import get_suite
+    from pytest_vla.registry import get_suite
 
     parts = {"position": {"dims": 3}, "rotation": {"dims": 3}, "gripper": {"dims": 1}}
 

@@ -6,8 +6,8 @@ pytest.importorskip("mujoco")
 
 from PIL import Image
 
+from pytest_vla.registry import get_suite
 from pytest_vla.report.gallery import GAP_PX, draw
-from pytest_vla.suite import get_suite
 
 
 def test_a_sheet_is_one_picture_of_all_cells_asked_for(tmp_path):

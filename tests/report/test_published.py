@@ -3,11 +3,12 @@
 import pytest
 
 import pytest_vla as vla
-from pytest_vla import suite as suites
+from pytest_vla import registry
+from pytest_vla.registry import register
 from pytest_vla.report.html import build_report
 from pytest_vla.report.published import published_beside, published_lines
 from pytest_vla.report.summary import describe_run
-from pytest_vla.suite import Published, register
+from pytest_vla.suite import Published
 
 
 class Known(vla.Suite):
@@ -32,7 +33,7 @@ class Known(vla.Suite):
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch):
-    monkeypatch.setattr(suites, "_registered", dict(suites._registered))
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     return register(Known())
 
 
@@ -79,5 +80,5 @@ def test_a_suite_that_knows_of_nothing_has_no_such_part(make_run, record_of, tmp
 
 
 def test_a_run_of_a_suite_that_is_not_installed_has_none_either(make_run, record_of, monkeypatch):
-    monkeypatch.setattr(suites, "_registered", {})
+    monkeypatch.setattr(registry, "_registered", {})
     assert published_beside(make_run([record_of(0)])) == []

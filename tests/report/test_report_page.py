@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import pytest
 
+from pytest_vla.registry import get_suite
 from pytest_vla.report.html import build_report
 from pytest_vla.run import read_run
-from pytest_vla.suite import get_suite
 
 MARKUP = "<script>document.title='broken'</script>"
 ENDS = [("solved", None), ("unsolved", "constraint_violated"), ("error", "policy_error")]

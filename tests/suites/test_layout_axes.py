@@ -23,7 +23,7 @@ from pytest_vla.suites.vima.tasks import TASKS as VIMA_TASKS
 from pytest_vla.kit.goals import StagedJudge
 from pytest_vla.kit.layout import distance
 from pytest_vla.perturb import scene_edits
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 EPISODES = range(6)
 

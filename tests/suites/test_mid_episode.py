@@ -8,7 +8,7 @@ import pytest
 
 from pytest_vla.kit.gantry import ramp_counts
 from pytest_vla.kit.layout import distance
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 
 def started(name, task, perturbation):

@@ -3,8 +3,8 @@
 import pytest
 
 from pytest_vla.perturb import AXES, MAX_LEVEL
+from pytest_vla.registry import get_suite
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import get_suite
 
 SUITES = {
     "bomb": ("mujoco", ("place_nearest", "capture")),

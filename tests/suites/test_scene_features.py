@@ -7,9 +7,9 @@ import pytest
 
 from pytest_vla.cli import main
 from pytest_vla.episode import Result
+from pytest_vla.registry import get_suite
 from pytest_vla.rollout import rollout
 from pytest_vla.run import Record
-from pytest_vla.suite import get_suite
 
 EPISODES = 12
 

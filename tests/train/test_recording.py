@@ -64,7 +64,7 @@ def test_benchmarks_that_lie_around_are_not_recorded(tmp_path: Path, monkeypatch
 
 
 def test_recorded_actions_solve_the_episode_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pytest_vla.suite import get_suite
+    from pytest_vla.registry import get_suite
 
     monkeypatch.chdir(tmp_path)
     assert record(tmp_path / "demos", "--episodes=1") == 0

@@ -62,7 +62,7 @@ class DigestingSuite(CountSuite):
 @pytest.fixture
 def make_run(tmp_path, monkeypatch):
     """A run of `noop` over suite objects that are known only here, of one record per suite and repeat."""
-    monkeypatch.setattr("pytest_vla.suite._registered", {})
+    monkeypatch.setattr("pytest_vla.registry._registered", {})
     monkeypatch.setattr(CountSuite, "made", 0)
 
     def make(suite, **changes):

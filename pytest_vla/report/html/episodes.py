@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from pytest_vla.options import shown_path
+from pytest_vla.registry import takes_trust
 from pytest_vla.report.film import FLIPS, Film
 from pytest_vla.report.html.page import Page, Side
 from pytest_vla.run import KeySet, Pairs, Record, Run, Table
 from pytest_vla.run.table import ERROR, UNSOLVED
 from pytest_vla.run.trace import decode_actions, flat_columns
-from pytest_vla.suite import takes_trust
 
 if TYPE_CHECKING:
     from markupsafe import Markup

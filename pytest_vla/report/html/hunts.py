@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_vla.options import shown_path
+from pytest_vla.registry import takes_trust
 from pytest_vla.run import Cause, HuntRecord, Reach, Run, replay_command
 from pytest_vla.run.hunts import Count
 from pytest_vla.run.intervals import Interval, exact_interval
-from pytest_vla.suite import takes_trust
 
 MAX_LEVEL = 8
 

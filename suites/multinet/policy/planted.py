@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_vla.answers.forms import CALL, CONTINUOUS, DISCRETE, OPTION
 from pytest_vla.policies.base import Observation, Policy
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 from ..domains import DOMAIN_OF, IMAGE, WORDS
 from ..sample import Sample, Source

@@ -11,7 +11,7 @@ pytest.importorskip("ompl")
 
 @pytest.fixture(scope="session")
 def suite():
-    from pytest_vla.suite import get_suite
+    from pytest_vla.registry import get_suite
 
     return get_suite("agnostos")
 

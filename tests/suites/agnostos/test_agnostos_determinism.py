@@ -10,7 +10,7 @@ from pytest_vla.suites.agnostos.tasks import NAMES
 
 import pytest_vla as vla
 from pytest_vla.policies import Policy
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 SOME = ("put_item_in_drawer", "straighten_rope", "place_cups", "water_plants")
 STEP_BUDGET = 40_000  # simulator steps of one episode
@@ -18,7 +18,7 @@ STEP_BUDGET = 40_000  # simulator steps of one episode
 _PLAY = """
 import json, sys
 import pytest_vla as vla
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 suite = get_suite(sys.argv[1]); env = suite.make_env("close_jar")
 digests = {}
 for text in sys.argv[2:]:

@@ -5,7 +5,7 @@ from pytest_vla.suites.agnostos.tasks import NAMES
 
 import pytest_vla as vla
 from pytest_vla.policies.builtin import NoopPolicy, RandomPolicy
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 SUITES = ("agnostos", "agnostos_strict", "agnostos_floating", "agnostos_delta")
 EPISODES = 50

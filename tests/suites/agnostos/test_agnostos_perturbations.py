@@ -5,7 +5,7 @@ import pytest
 
 import pytest_vla as vla
 from pytest_vla.perturb import AXES
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 KEY = ("stack_blocks", "seen", 0)
 NAMES = get_suite("agnostos_floating").axes()

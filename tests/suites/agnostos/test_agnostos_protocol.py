@@ -12,7 +12,8 @@ from pytest_vla.suites.agnostos.protocol import ROOM
 
 from pytest_vla.kit.hand import HOME, down
 from pytest_vla.kit.keyframe_actions import action_of
-from pytest_vla.suite import SuiteError, get_suite
+from pytest_vla.registry import get_suite
+from pytest_vla.suite import SuiteError
 from pytest_vla.testing import check_suite
 
 
@@ -131,7 +132,7 @@ def test_the_42nd_task_of_the_docs_runs_as_it_is_written():
     import re
 
     import pytest_vla as vla
-    from pytest_vla.suite import register
+    from pytest_vla.registry import register
 
     page = Path(__file__).parents[3] / "docs" / "agnostos_task.md"
     names: dict = {}

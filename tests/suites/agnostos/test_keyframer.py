@@ -21,7 +21,7 @@ from pytest_vla.suites.agnostos.policy.keyframer import Keyframer, Progress, _di
 from pytest_vla.suites.agnostos.policy.sights import CAMERAS, POINTS, collated, sight_of  # noqa: E402
 
 from pytest_vla.policies.checkpoint import load_checkpoint, save_checkpoint  # noqa: E402
-from pytest_vla.suite import get_suite  # noqa: E402
+from pytest_vla.registry import get_suite  # noqa: E402
 from pytest_vla.train.demonstration import Demonstration  # noqa: E402
 
 SHIPPED = Path(__file__).parents[3] / "fixtures" / "policies" / "agnostos_keyframer.pt"

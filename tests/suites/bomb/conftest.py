@@ -12,7 +12,7 @@ SUITES = ("bomb", "bomb_bullet")
 
 @pytest.fixture(scope="session", params=SUITES)
 def suite(request):
-    from pytest_vla.suite import get_suite
+    from pytest_vla.registry import get_suite
 
     return get_suite(request.param)
 
@@ -26,7 +26,7 @@ def env(suite):
 
 @pytest.fixture(scope="session")
 def bomb():
-    from pytest_vla.suite import get_suite
+    from pytest_vla.registry import get_suite
 
     return get_suite("bomb")
 

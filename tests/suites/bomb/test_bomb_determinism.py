@@ -18,7 +18,7 @@ ACTIONS = 14
 
 ELSEWHERE = """
 import json, sys
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 sys.path.insert(0, sys.argv[1])
 from test_bomb_determinism import EPISODES, trace
 suite = get_suite(sys.argv[2])

@@ -11,8 +11,8 @@ from pytest_vla.suites.bomb.tasks import TASKS
 
 from pytest_vla.perturb import AXES, MAX_LEVEL
 from pytest_vla.policies.builtin import NoopPolicy
+from pytest_vla.registry import get_suite
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import get_suite
 
 ENDS = {
     "small": replace(NEUTRAL, scale=0.8),

@@ -104,7 +104,7 @@ def test_the_renderer_is_told_for_the_provenance(suite, env):
 def test_collecting_imports_no_simulator():
     program = """
 import json, sys
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 for name in ("bomb", "bomb_bullet"):
     suite = get_suite(name)
     suite.cells(), suite.step_limit("capture"), suite.missing(), suite.test_file

@@ -14,7 +14,7 @@ from pytest_vla.suites.bomb.scene import Put, Remove
 from pytest_vla.suites.bomb.tasks import TASKS
 
 from pytest_vla.kit.layout import distance
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 EPISODES = range(60)
 FORMS = {

@@ -8,8 +8,8 @@ from pytest_vla.suites.multinet.live import LiveOracle, launch, not_installed
 
 from pytest_vla.isolate.process import Child
 from pytest_vla.policies import Policy
+from pytest_vla.registry import register
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import register
 
 needs_bfcl = pytest.mark.skipif(not_installed("bfcl_multi_turn_base") is not None, reason="not installed")
 needs_overcooked = pytest.mark.skipif(not_installed("overcooked_cramped_room") is not None, reason="not installed")

@@ -10,10 +10,10 @@ from pytest_vla.suites.multinet import suite as make_suite
 from pytest_vla.suites.multinet.synthetic import rows
 
 from pytest_vla.policies.builtin import RandomPolicy
+from pytest_vla.registry import register
 from pytest_vla.rollout import rollout
 from pytest_vla.run import read_run
 from pytest_vla.run.intervals import rate_interval
-from pytest_vla.suite import register
 from pytest_vla.testing import check_suite
 
 HOSTILE = """

@@ -14,7 +14,7 @@ SUITES = Path(__file__).parents[3] / "suites"
 @pytest.fixture(scope="module")
 def suite(request: pytest.FixtureRequest):
     """The suite that the test file names in NAME."""
-    from pytest_vla.suite import typed_suite
+    from pytest_vla.registry import typed_suite
 
     return typed_suite(request.module.NAME)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_vla.suite import typed_suite
+from pytest_vla.registry import typed_suite
 
 
 def need(name: str) -> None:

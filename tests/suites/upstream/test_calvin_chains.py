@@ -6,7 +6,7 @@ import json
 import pytest
 from pytest_vla.suites.calvin import chains
 
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 FIRST = 12
 SHA256_OF_FIRST = "e700ffb155a37275d6fc094a4dbff2679eff3107284ca3a9e23aad1312cfc067"

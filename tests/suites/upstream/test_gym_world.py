@@ -5,8 +5,9 @@ import sys
 import numpy as np
 import pytest
 
+from pytest_vla.registry import typed_suite
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import SuiteError, typed_suite
+from pytest_vla.suite import SuiteError
 from pytest_vla.testing import check_suite
 
 ENVIRONMENTS = '''
@@ -42,7 +43,7 @@ gymnasium.register("Corridor-v0", Corridor, max_episode_steps=12)
 def gym(tmp_path, monkeypatch):
     (tmp_path / "corridors.py").write_text(ENVIRONMENTS)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pytest_vla.suite._registered", {})
+    monkeypatch.setattr("pytest_vla.registry._registered", {})
     monkeypatch.delenv("PYTEST_VLA_DESCRIPTIONS", raising=False)
     return typed_suite
 

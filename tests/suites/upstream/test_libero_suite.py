@@ -6,7 +6,8 @@ from pytest_vla.suites.libero.benchmark import ASSETS_VARIABLE, STEP_LIMITS
 
 from pytest_vla.isolate.environment import environment
 from pytest_vla.perturb import AXES
-from pytest_vla.suite import get_suite, provide
+from pytest_vla.registry import get_suite
+from pytest_vla.suite import provide
 
 TASK = ("put_the_bowl_on_the_plate", "libero_goal")
 

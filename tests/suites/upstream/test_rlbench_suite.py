@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pytest_vla.suites.rlbench.benchmark import COPPELIA, RLBenchSuite
 
-from pytest_vla.suite import get_suite, provide
+from pytest_vla.registry import get_suite
+from pytest_vla.suite import provide
 
 WORLD = Path(__file__).parents[3] / "suites" / "rlbench" / "world.py"
 FORKED = {"place_wine_at_rack_location", "slide_block_to_color_target", "sweep_to_dustpan_of_size"}

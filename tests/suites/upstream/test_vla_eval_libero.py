@@ -50,7 +50,7 @@ def test_an_episode_is_the_same_whatever_came_before_and_in_another_process(suit
 @pytest.mark.slow
 def test_what_it_shows_is_what_our_own_suite_of_it_shows(suite, env):
     """The same init state, the same pose of the hand, and pictures that differ by fixtures at most."""
-    from pytest_vla.suite import get_suite
+    from pytest_vla.registry import get_suite
 
     ours = get_suite("libero")
     if ours.missing() is not None:

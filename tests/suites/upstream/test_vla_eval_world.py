@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from installed import need
 
+from pytest_vla.registry import typed_suite
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import SuiteError, typed_suite
+from pytest_vla.suite import SuiteError
 from pytest_vla.testing import check_suite
 
 REACHING = "vla_eval:reaching:ReachingBenchmark"
@@ -31,7 +32,7 @@ def project(numpy_stays, pytester, monkeypatch):
 @pytest.fixture
 def reaching(monkeypatch):
     monkeypatch.chdir(HERE)
-    monkeypatch.setattr("pytest_vla.suite._registered", {})
+    monkeypatch.setattr("pytest_vla.registry._registered", {})
     return typed_suite
 
 

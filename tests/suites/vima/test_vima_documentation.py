@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pytest_vla.suites.vima.tasks import TASKS
 
+from pytest_vla.registry import register
 from pytest_vla.report import gallery
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import register
 
 REPOSITORY = Path(__file__).parents[3]
 SUITE = REPOSITORY / "suites" / "vima"

@@ -3,9 +3,9 @@
 import pytest
 
 from pytest_vla.episode import Cell
+from pytest_vla.registry import get_suite
 from pytest_vla.report.groups import grouped
 from pytest_vla.run import Tally
-from pytest_vla.suite import get_suite
 
 LEVELS = ("placement_generalization", "combinatorial_generalization", "novel_object_generalization")
 

@@ -5,8 +5,8 @@ from pytest_vla.suites.vima import suite as vima
 from pytest_vla.suites.vima_strict import suite as vima_strict
 
 from pytest_vla.policies.base import Policy
+from pytest_vla.registry import register
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import register
 
 CELLS = vima().cells()
 

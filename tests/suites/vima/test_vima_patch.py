@@ -6,7 +6,7 @@ from pytest_vla.suites.vima.kit.elsewhere import receivers
 from pytest_vla.suites.vima.kit.features import movers
 
 from pytest_vla.perturb import perturbed
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 
 @pytest.mark.parametrize("task", get_suite("vima").tasks())

@@ -10,8 +10,8 @@ from pytest_vla.suites.vima.kit.scene import Look, Thing
 from pytest_vla.suites.vima.world import Tabletop
 
 from benchmarks.vima_centre_push import CentrePush
+from pytest_vla.registry import register
 from pytest_vla.rollout import rollout
-from pytest_vla.suite import register
 
 L1, L4 = "placement_generalization", "novel_task_generalization"
 

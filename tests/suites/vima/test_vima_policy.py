@@ -12,8 +12,8 @@ from pytest_vla.suites.vima.policy.object_tokens import ObjectTokenPolicy
 from pytest_vla.suites.vima.policy.objects import OBJECT, SCENE_OBJECT, WORD, find_objects, read_prompt
 
 from pytest_vla.policies.checkpoint import load_checkpoint, save_checkpoint
+from pytest_vla.registry import get_suite
 from pytest_vla.rollout import rollout, surroundings
-from pytest_vla.suite import get_suite
 from pytest_vla.train.demonstration import Demonstration, Take
 
 pytest.importorskip("pybullet")

@@ -9,7 +9,7 @@ from pytest_vla.suites.vima.tasks import TASKS
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.perturb import perturbed
-from pytest_vla.suite import get_suite
+from pytest_vla.registry import get_suite
 
 COLOURS = "[a-z ]+"
 TEMPLATES = {
