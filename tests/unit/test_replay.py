@@ -66,7 +66,7 @@ def make_run(tmp_path, monkeypatch):
     monkeypatch.setattr(CountSuite, "made", 0)
 
     def make(suite, **changes):
-        vla.suite.register(suite)
+        vla.register(suite)
         writer = RunWriter.create(
             tmp_path / suite.name / FILE_NAME, {"type": "run", "policy": {"text": "noop", "digest": "builtin:noop"}}
         )
