@@ -27,8 +27,6 @@ EVIL = f"from pathlib import Path\nPath('executed').write_text('{MARK}')\n"
 MEMORY_BYTES = 400 << 20  # above what the process has before the first file
 HONEST = {"type": "run", "policy": {"text": "noop", "digest": "builtin:noop:0"}}
 AS_PROCESS = 20  # one command in so many runs as a process of its own
-
-
 HEARD = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect", "socket.getaddrinfo")
 
 
@@ -43,14 +41,7 @@ class Guard:
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self.watching:
             return
-        if event in (
-            "subprocess.Popen",
-            "os.system",
-            "os.exec",
-            "os.posix_spawn",
-            "socket.connect",
-            "socket.getaddrinfo",
-        ):
+        if event in HEARD:
             self.heard.append(f"{event} {arguments!r}"[:300])
         elif event == "open" and str(arguments[0]).endswith("secret.png"):
             self.heard.append(f"open {arguments[0]}")
