@@ -40,6 +40,7 @@ from pytest_vla.inference.channel import (
 from pytest_vla.inference.engine import Engine, Episode, Failure, Job, failure_of
 from pytest_vla.inference.memory import Arena
 from pytest_vla.inference.status import StatusPage
+from pytest_vla.inference.threads import ThreadTrial
 from pytest_vla.inference.tree import Layout, Skeleton, TreeError, copied, flatten, signature
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class Server:
         self.page = page or StatusPage.create()
         self.statistics = self.page.read()
         self.tuner: Tuner | None = None
+        self.trial: ThreadTrial | None = None
         self._listener = listener
         self._clients: set[Client] = set()
         self._live: set[Client] = set()  # those in an episode
@@ -183,10 +185,14 @@ class Server:
         client.close()
 
     def _answer(self, requests: list[Request]) -> None:
+        if self.trial is not None:
+            self.trial.apply()
         start, row_by_row, unseeded = monotonic(), self.engine.row_by_row, self.engine.unseeded
         self.page.busy(start)
         answers = self.engine.answer([request.job for request in requests if request.job is not None])
         compute = monotonic() - start
+        if self.trial is not None:
+            self._try_threads(self.trial, len(requests), compute)
         if self.tuner is not None and not self.tuner.supply and requests[0].job is not None:
             self.tuner.measure_supply(requests[0].job)
         self.batcher.took(len(requests), compute)
@@ -212,6 +218,13 @@ class Server:
         for client in self._live:
             with suppress(ChannelError, OSError):
                 client.hint()
+
+    def _try_threads(self, trial: ThreadTrial, rows: int, seconds: float) -> None:
+        """In the first calls of a run; the threads that were found better stay."""
+        trial.took(rows, seconds)
+        if trial.is_over:
+            trial.apply()
+            self.trial = None
 
     def _tune(self, tuner: Tuner, requests: list[Request]) -> None:
         """In the first seconds of a run with `--vla-batch=auto`."""
@@ -272,6 +285,8 @@ def main() -> None:
         raise SystemExit(1) from None
     listener = socket.socket(fileno=options["listener"])
     server = Server(engine, listener, options["batch"], StatusPage(Arena.attach(options["status"])))
+    if options["try_threads"]:
+        server.trial = ThreadTrial.where_it_matters()
     print(json.dumps(introduction), file=ready, flush=True)
     if options["tune"]:
         from pytest_vla.inference.tuning import Tuner

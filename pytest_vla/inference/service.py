@@ -20,7 +20,7 @@ from time import monotonic
 from typing import IO, Any
 
 from pytest_vla.inference.status import Statistics, StatusPage
-from pytest_vla.inference.threads import thread_variables
+from pytest_vla.inference.threads import COUNT, thread_variables
 from pytest_vla.logs import Log
 from pytest_vla.policies.base import PolicyError, PolicySpec
 from pytest_vla.policies.trust import trusted
@@ -170,6 +170,7 @@ class Replica:
     def spawn(self) -> None:
         ready, writer = os.pipe()
         visible, device = only_visible(self.device, os.environ)
+        threads = thread_variables(len(self.options.devices), os.environ)
         options = {
             "policy": self.options.policy,
             "path": sys.path,
@@ -179,6 +180,7 @@ class Replica:
             "fixed": self.options.fixed,
             "limit": self.options.limit,
             "tune": self.options.tune,
+            "try_threads": COUNT in threads and device == "cpu" and not self.options.fixed,
             "clients": self.options.clients,
             "listener": self._listener.fileno(),
             "status": self.page.arena.fd,
@@ -190,7 +192,7 @@ class Replica:
                 stdin=subprocess.PIPE,
                 stdout=self._output,
                 stderr=self._output,
-                env={**os.environ, **thread_variables(len(self.options.devices), os.environ), **visible},
+                env={**os.environ, **threads, **visible},
                 pass_fds=[self._listener.fileno(), self.page.arena.fd, writer],
             )
         finally:

@@ -46,6 +46,20 @@ class Slow(Echo):
         return super().act(observations, states)
 
 
+class Threaded(Echo):
+    """A model of torch that threads make slower; says how many it has."""
+
+    def __init__(self):
+        import torch
+
+        self.torch = torch
+
+    def act(self, observations, states):
+        threads = self.torch.get_num_threads()
+        time.sleep(0.002 * threads)
+        return [np.array([threads]) for _ in observations]
+
+
 class Moody(Echo):
     """A negative number asks for a fault."""
 
