@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_vla.episode import EpisodeKey
 
 Item = TypeVar("Item")
-DRAWS = 200
+DRAWS = 2000  # of a fraction of a millisecond each; the fullest table of ours is found in one of twenty
 
 
 class Redraw(Exception):

@@ -33,6 +33,11 @@ def test_every_variation_can_be_named_and_no_other(suite):
         suite.select(["close_jar"], ["variation_99"])
 
 
+def test_a_full_table_is_drawn_until_there_is_room(suite):
+    key = suite.episode("stack_blocks", "seen", 1034)  # takes more than 200 draws
+    assert suite.templates["stack_blocks"].instance(key, 0, strict=False).instruction
+
+
 def test_the_index_is_the_variation_where_all_are_run(suite):
     assert [suite.variation(suite.episode("turn_tap", "variations", n)) for n in range(4)] == [0, 1, 0, 1]
     assert suite.variation(suite.episode("turn_tap", "seen", 3)) == 0
