@@ -34,7 +34,14 @@ TARGET = {
 HARD = ("scoop_with_spatula", "place_cups")
 RLBENCH_MS = 5.5  # the least that its users report for 0.05 s of simulated time without cameras
 CAMERA_PX = 128
-PARTS = ("speed", "oracle", "strict", "flail")
+PARTS = ("speed", "oracle", "strict", "faithful", "flail")
+#: What the original accepts without anybody meaning it: the suite's README names each.
+QUIRKS = (
+    *("push_buttons", "lamp_on", "lamp_off", "close_fridge", "close_microwave", "turn_tap", "take_usb_out_of_computer"),
+    *("beat_the_buzz", "water_plants", "slide_block_to_color_target", "reach_and_drag", "put_item_in_drawer"),
+    *("insert_onto_square_peg", "put_books_on_bookshelf", "put_rubbish_in_bin", "put_knife_on_chopping_board"),
+    *("basketball_in_hoop", "phone_on_base", "unplug_charger"),
+)
 FLAIL_M = ((0.05, 0.40), (-0.30, 0.30), (0.752, 1.152))  # where a flailing hand goes
 
 
@@ -61,6 +68,11 @@ def main() -> None:
             rates = solved(suite_of("arm", "strict"), policy, count, asked.task)
             figures[f"strict_{policy}_most"] = max(rates.values())
             checks += [max(rates.values()) <= TARGET[policy]]
+    if "faithful" in parts:
+        for policy in ("noop", "random"):
+            rates = solved(suite_of("arm"), policy, count, asked.task)
+            figures[f"faithful_{policy}"] = {task: rate for task, rate in rates.items() if rate}
+            checks += [rate <= TARGET[policy] or task in QUIRKS for task, rate in rates.items()]
     if "flail" in parts:
         for rules in ("faithful", "strict"):
             rates = solved(suite_of("floating", rules), "flail", count, asked.task)
