@@ -34,7 +34,7 @@ from pytest_vla.options import InferenceOptions
 from pytest_vla.suite import get_suite
 
 SEEDS, QUICK_SEEDS = 20, 4
-FIRST_SEED = 20_000  # of seeds that nobody had looked at when the test of chance was made: take others to change it
+FIRST_SEED = 20_000  # of seeds that nobody had looked at when the test of chance was made; a quick try has those below
 NULLS, QUICK_NULLS = 100, 10  # policies that look at nothing, for each sort of noise
 TARGETS = {"mass": 0.9, "ranked_first": 1.0, "silent": 0.95, "alarms_at_least": LEVEL, "cost_ratio": 1.3}
 SHIPPED = "fixtures/policies/bomb_visuomotor.pt"
@@ -148,12 +148,11 @@ def _pool() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(WORKERS, initializer=torch.set_num_threads, initargs=(1,))
 
 
-def planted(seeds: int) -> dict[str, Any]:
+def planted(first: int, seeds: int) -> dict[str, Any]:
     """Every plant at every seed: least mass, how often the right one was first, how often silence was kept."""
     found = {}
-    tried_seeds = range(FIRST_SEED, FIRST_SEED + seeds)
     with _pool() as pool:
-        tries = {name: [pool.submit(_try, name, seed) for seed in tried_seeds] for name in PLANTS}
+        tries = {name: [pool.submit(_try, name, seed) for seed in range(first, first + seeds)] for name in PLANTS}
     for name, futures in tries.items():
         tried = [future.result() for future in futures]
         row: dict[str, Any] = {"seeds": seeds}
@@ -168,11 +167,10 @@ def planted(seeds: int) -> dict[str, Any]:
     return found
 
 
-def alarms(count: int) -> dict[str, Any]:
+def alarms(first: int, count: int) -> dict[str, Any]:
     """How often anything is called an effect of policies that look at nothing, with an exact 95 % interval."""
     from pytest_vla.run.intervals import exact_interval
 
-    first = FIRST_SEED + SEEDS
     with _pool() as pool:
         tries = {
             noise: [pool.submit(ignorant, seed, noise) for seed in range(first, first + count)]
@@ -257,11 +255,12 @@ def main() -> None:
     options = parser.parse_args()
     assert Path(SHIPPED).exists(), "start it from the repository's folder"
     seeds = QUICK_SEEDS if options.quick else SEEDS
-    found = planted(seeds)
+    first = 0 if options.quick else FIRST_SEED
+    found = planted(first, seeds)
     masses = [row["least_mass"] for row in found.values() if "least_mass" in row]
     right = [row["right"] / seeds for row in found.values() if "right" in row]
     silent = [row["silent"] / seeds for row in found.values()]
-    called = alarms(QUICK_NULLS if options.quick else NULLS)
+    called = alarms(first + SEEDS, QUICK_NULLS if options.quick else NULLS)
     asked, same = cost(3 if options.quick else ROUNDS), same_bits()
     measured = {"mass": min(masses), "ranked_first": min(right), "silent": min(silent)}
     met = {name: measured[name] >= TARGETS[name] for name in measured}

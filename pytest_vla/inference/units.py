@@ -139,10 +139,10 @@ def torch_modules(policy: Any, depth: int = 3) -> list[Any]:
         return [policy]
     found: list[Any] = []
     for part in getattr(policy, "__dict__", {}).values():
-        if isinstance(part, torch.nn.Module):
-            found.append(part)
-        elif hasattr(part, "__dict__") and not isinstance(part, type):
-            found += [each for each in torch_modules(part, depth - 1) if each not in found]
+        inside = [part] if isinstance(part, torch.nn.Module) else []
+        if not inside and hasattr(part, "__dict__") and not isinstance(part, type):
+            inside = torch_modules(part, depth - 1)
+        found += [each for each in inside if each not in found]
     return found
 
 
