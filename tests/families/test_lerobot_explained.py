@@ -46,13 +46,14 @@ def test_how_likely_an_answer_is_follows_from_lerobots_own_loss(kind: str, tmp_p
 
 
 @pytest.fixture(scope="module", params=["act", "smolvla", "diffusion"])
-def explained(request: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any]:
-    """A moment of a folder with random weights, asked in LeRobot's interpreter."""
+def explained(request: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any, Any]:
+    """A moment asked in LeRobot's interpreter, of random weights, and its units after the picture was swapped."""
     from gymnasium import spaces
 
     from benchmarks import explain_plants as plants
     from pytest_vla.episode import EpisodeKey
     from pytest_vla.explain.asking import Asker
+    from pytest_vla.explain.interventions import SWAPPED, Ablation
     from pytest_vla.explain.moment import Moment, Wishes, explain
     from pytest_vla.explain.scores import Ruler
     from pytest_vla.inference.session import held_source
@@ -75,27 +76,34 @@ def explained(request: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[s
     asker = Asker(source, suite)
     asker.begin(EpisodeKey("planted", "look", "all", 0))
     ruler = Ruler(suite, spaces.Box(-1, 1, (4,), np.float32), source.spec.chunk)
-    wishes = Wishes(patch=16, units=(), shuffle=False)
-    made = explain(asker, ruler, Moment(0, views[0], other=views[1]), ("front",), wishes, rng)
+    made = explain(asker, ruler, Moment(0, views[0], other=views[1]), ("front",), Wishes(patch=16), rng)
+    units = asker.units(views[0], Ablation("camera front", SWAPPED, views[1]))
     policy.close()
-    return request.param, made
+    return request.param, made, units
 
 
-def test_maps_of_pictures_words_and_inputs_are_made(explained: tuple[str, Any]) -> None:
-    kind, made = explained
+def test_maps_of_pictures_words_and_inputs_are_made(explained: tuple[str, Any, Any]) -> None:
+    kind, made, _ = explained
     assert len(made.cells) == 16
+    assert all(cell.effect for cell in made.cells), "every patch changes the answer of random weights"
     assert made.unit.startswith("distance" if kind == "act" else "log-likelihood")
-    effects = {each.name: each.verdict for each in made.ablations}
-    assert effects["state swapped"].above
-    assert effects["camera front swapped"].above
-    assert effects["instruction swapped"].above == (kind == "smolvla"), "the others do not read"
-    assert made.above("spans") == (kind == "smolvla")
+    effects = {each.name: each.effect for each in made.ablations}
+    assert effects["state swapped"]
+    assert effects["camera front swapped"]
+    assert bool(effects["instruction swapped"]) == (kind == "smolvla"), "the others do not read"
+    assert any(each.effect for each in made.spans) == (kind == "smolvla")
 
 
-def test_activations_are_patched_where_the_model_is(explained: tuple[str, Any]) -> None:
-    kind, made = explained
-    restored = {unit["unit"]: unit for unit in made.units["units"]}
-    kinds = [unit["kind"] for unit in restored.values()]
-    wanted = {"act": ("layer", "head", "mlp"), "smolvla": ("layer", "head", "mlp"), "diffusion": ("layer",)}
-    assert set(wanted[kind]) <= set(kinds)
-    assert max(unit["restored"] for unit in restored.values()) > 0.5
+def test_activations_are_patched_where_the_model_is(explained: tuple[str, Any, Any]) -> None:
+    kind, _, units = explained
+    restored = {unit["unit"]: unit["restored"] for unit in units["units"]}
+    kinds = {unit["kind"] for unit in units["units"]}
+    wanted = {"act": {"layer", "head", "mlp"}, "smolvla": {"layer", "head", "mlp"}, "diffusion": {"layer"}}
+    assert wanted[kind] <= kinds
+    assert units["clean"] != units["corrupted"]
+    whole = {
+        "act": "model.decoder.layers.0",
+        "smolvla": "model.vlm_with_expert.vlm.model.vision_model.encoder.layers.1",
+        "diffusion": "diffusion.rgb_encoder.0",
+    }
+    assert restored[whole[kind]] == pytest.approx(1.0, abs=1e-2), "nothing of the picture goes past it"
