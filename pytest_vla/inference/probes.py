@@ -34,6 +34,11 @@ def is_probe(observation: Any) -> bool:
     return isinstance(observation, Mapping) and PROBE in observation
 
 
+def rows_in(observation: Any) -> int:
+    """How many answers are asked for: a probe is as many as it has rows."""
+    return max(len(observation.get("rows", ())), 1) if is_probe(observation) else 1
+
+
 def packed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Rows as a probe has them: the first one whole, of the others what is not the very same object in it."""
     base = rows[0]
