@@ -143,3 +143,21 @@ def test_the_other_half_of_an_isolated_policy_patches_its_own_modules():
     heads = [unit for unit in made["units"] if unit["kind"] == "head"]
     assert max(heads, key=lambda unit: unit["restored"])["unit"] == Passing(3).unit
     assert set(world.states) == {1}
+
+
+def test_the_other_half_of_an_isolated_policy_shuffles_its_own_weights_and_puts_them_back():
+    from pathlib import Path
+
+    from benchmarks.explain_plants import seen
+    from pytest_vla.inference import units
+    from pytest_vla.isolate.guest import World
+
+    world = World("guest_policy:make", [str(Path(__file__).parent)])
+    world.begin(0, {"task": "look"}, [])
+    assert world.describe()["parameters"] == sum(each.numel() for each in world.policy.parameters())
+    before = world.act([seen(3)], [0], [])[0]
+    world.shuffle(units.__file__, 5)
+    between = world.act([seen(3)], [0], [])[0]
+    world.unshuffle()
+    assert not np.array_equal(between, before)
+    assert np.array_equal(world.act([seen(3)], [0], [])[0], before)

@@ -87,6 +87,7 @@ def test_maps_of_pictures_words_and_inputs_are_made(explained: tuple[str, Any, A
     assert len(made.cells) == 16
     assert all(cell.effect for cell in made.cells), "every patch changes the answer of random weights"
     assert made.unit.startswith("distance" if kind == "act" else "log-likelihood")
+    assert made.verdicts["patches front"].alike is not None, "shuffled weights were asked there too"
     effects = {each.name: each.effect for each in made.ablations}
     assert effects["state swapped"]
     assert effects["camera front swapped"]
