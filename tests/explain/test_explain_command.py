@@ -144,8 +144,7 @@ def test_a_deterministic_run_is_explained_by_the_same_bits_at_any_n(tmp_path):
     for workers in ([], ["-n1"], ["-n3"]):
         folder = tmp_path / "".join(["n", *workers])
         folder.mkdir()
-        run_and_explain(folder, 2, "--vla-deterministic", *workers)
-        files = sorted((folder / "run" / "explain").glob("*.json"))
-        assert len(files) == 2
-        found.append([file.read_bytes() for file in files])
+        run_and_explain(folder, 1, "--vla-deterministic", *workers)
+        (file,) = (folder / "run" / "explain").glob("*.json")
+        found.append(file.read_bytes())
     assert found[0] == found[1] == found[2]
