@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ SQUARE = 24
 CAMERAS = ("front", "wrist")
 COLOURS = ("red", "green", "blue", "white", "black")
 NOISE = 0.02
+DRIFT = 0.98  # of noise that drifts: what is left of it at the next row
 TILES = 8  # features along each side of a picture
 HEADS, LAYERS, WIDTH = 4, 2, 32
 
@@ -58,14 +59,35 @@ class PlantedSuite(Suite):
         return 1
 
 
+def bell(rng: Any) -> Iterator[Any]:
+    while True:
+        yield rng.standard_normal(4)
+
+
+def outliers(rng: Any) -> Iterator[Any]:
+    while True:
+        yield rng.standard_t(1.5, 4)
+
+
+def drifting(rng: Any) -> Iterator[Any]:
+    """Answers to questions that are asked one after the other are alike."""
+    now = rng.standard_normal(4)
+    while True:
+        now = DRIFT * now + (1 - DRIFT**2) ** 0.5 * rng.standard_normal(4)
+        yield now
+
+
+NOISES = {"bell": bell, "outliers": outliers, "drifting": drifting}
+
+
 class Plant(Policy):
-    """Gives four numbers in -1..1 of what it looks at; a noisy one draws anew at every call."""
+    """Gives four numbers in -1..1 of what it looks at; a noisy one draws anew for every row."""
 
     spec = PolicySpec(cameras=CAMERAS)
 
-    def __init__(self, seed: int, noise: float = 0.0) -> None:
+    def __init__(self, seed: int, noise: str = "") -> None:
         self.rng = np.random.default_rng(seed)
-        self.noise = np.random.default_rng((seed, 1)) if noise else None
+        self.noise = NOISES[noise](np.random.default_rng((seed, 1))) if noise else None
 
     def act(self, observations: Sequence[Any], states: Sequence[Any]) -> list[Any]:
         return [self._drawn(np.tanh(self.value(each))) for each in observations]
@@ -74,14 +96,14 @@ class Plant(Policy):
         raise NotImplementedError
 
     def _drawn(self, action: Any) -> Any:
-        noise = 0.0 if self.noise is None else NOISE * self.noise.standard_normal(4)
+        noise = 0.0 if self.noise is None else NOISE * next(self.noise)
         return (action + noise).astype(np.float32)
 
 
 class Square(Plant):
     """Reads only a square of 24 pixels of the front camera."""
 
-    def __init__(self, seed: int, noise: float = 0.0) -> None:
+    def __init__(self, seed: int, noise: str = "") -> None:
         super().__init__(seed, noise)
         self.x, self.y = (int(each) for each in self.rng.integers(0, SIDE - SQUARE, 2))
         self.weights = self.rng.standard_normal((4, SQUARE * SQUARE * 3)) / SQUARE / 2
@@ -122,8 +144,8 @@ class Wrist(Plant):
 class Ignorant(Plant):
     """Looks at nothing but its own state, and is never quite sure."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed, NOISE)
+    def __init__(self, seed: int, noise: str = "bell") -> None:
+        super().__init__(seed, noise)
 
     def value(self, observation: Any) -> Any:
         return observation["state"]["ee"]

@@ -33,8 +33,9 @@ def explained(suite: str, episodes: int, folder: Path) -> dict[str, Any]:
     command += [f"--vla-policy=fixtures/policies/{policy}", f"--vla-run-dir={run}"]
     done = subprocess.run(command, stdout=subprocess.DEVNULL)
     assert done.returncode in (0, 1), f"{suite} could not be run"
-    line: dict[str, Any] = read_run(run).of_type("explain")[-1]
-    return line
+    lines = read_run(run).of_type("explain")
+    assert lines, f"{suite} was run, but not explained"
+    return dict(lines[-1])
 
 
 def rows(table: dict[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_vla.episode import EpisodeError
 from pytest_vla.explain.errors import ExplainError
 from pytest_vla.explain.interventions import Intervention
 from pytest_vla.inference.local import Declared
@@ -150,7 +151,7 @@ class Asker:
         try:
             self._policy.act(rows, [copy.deepcopy(self._state) for _ in rows])
             return self._prober.replies
-        except PolicyError as error:
+        except (PolicyError, EpisodeError) as error:
             raise ExplainError(_first_line(str(error))) from error
         finally:
             self._prober.question = self._prober.clean = None

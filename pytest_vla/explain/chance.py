@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 ASKED_AGAIN = 8
-LEVEL = 0.01  # of the test, where answers never vary and controls are other places
-STRICT = (
-    0.001  # where they vary: a dozen questions are asked about a moment, and by chance none may be called an effect
+LEVEL = (
+    0.01  # of all questions about one moment together: where nothing matters, so rarely is anything called an effect
 )
 ALIKE = 0.7  # rank correlation with the map of shuffled weights above which a map shows the picture, not the policy
 NO_EFFECT = "no effect above chance"
@@ -49,9 +48,9 @@ class Verdict:
         return {**asdict(self), "above_chance": self.above, "text": str(self)}
 
 
-def judged(what: str, effects: Floats, controls: Floats, steady: bool = True, alike: float | None = None) -> Verdict:
-    """The verdict on effects that were asked again, after they were chosen; a steady policy never varies."""
-    level = LEVEL if steady else STRICT
+def judged(what: str, effects: Floats, controls: Floats, questions: int = 1, alike: float | None = None) -> Verdict:
+    """The verdict on effects that were asked again, after they were chosen, as one of so many questions."""
+    level = LEVEL / questions
     return Verdict(what, float(np.mean(effects)), float(np.mean(controls)), larger(effects, controls), level, alike)
 
 

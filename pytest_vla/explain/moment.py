@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,7 @@ class Explained:
     ablations: Sequence[Effect]
     things: Sequence[Effect]
     verdicts: Mapping[str, Verdict]
-    """By `patches CAMERA` and `spans`."""
+    """By `patches CAMERA`, `spans` and `things`."""
     units: Mapping[str, Any] | None
     rows: int
     masked: bool
@@ -95,14 +95,16 @@ def explain(asker: Asker, ruler: Ruler, moment: Moment, cameras: Sequence[str], 
     """Ask about one moment; the policy has followed the episode up to it."""
     before = asker.rows
     asker.learn(moment.seen)
-    asked = _Asked(asker, ruler, moment, wishes, rng)
+    asked = _Asked(asker, ruler, moment, cameras, wishes, rng)
     cells, verdicts = asked.patches(cameras)
     masked = bool(asker.about.get("masks_text"))
     spans = asked.effects([(each.text, each) for each in spans_of(str(moment.seen.get("instruction", "")), masked)])
     if spans:
         verdicts["spans"] = asked.again(max(spans, key=lambda each: each.effect))
-    whole = asked.ablations(tuple(cameras))
+    whole = asked.ablations()
     things = asked.things(cameras)
+    if things:
+        verdicts["things"] = asked.again(max(things, key=lambda each: each.effect))
     units = asked.units(cells, spans, verdicts, wishes.units) if wishes.units is not None else None
     return Explained(
         step=moment.step,
@@ -143,24 +145,29 @@ def looks_at(cells: Sequence[Cell], segments: Segments, cameras: Sequence[str]) 
 class _Asked:
     """The questions of one moment; the first one is what the policy does, and what chance alone does to that."""
 
-    def __init__(self, asker: Asker, ruler: Ruler, moment: Moment, wishes: Wishes, rng: Any) -> None:
+    def __init__(
+        self, asker: Asker, ruler: Ruler, moment: Moment, cameras: Sequence[str], wishes: Wishes, rng: Any
+    ) -> None:
         self.asker, self.ruler, self.moment, self.wishes, self.rng = asker, ruler, moment, wishes, rng
         first = asker.rows_of(moment.seen, [Nothing()] * (1 + ASKED_AGAIN))
         self.clean = first.clean
         self.clean_score = None if first.scores is None else float(first.scores[0])
-        self.noise = ruler.effects(first, self.clean_score)[1:]
-        self.steady = not self.noise.any()
+        noise = ruler.effects(first, self.clean_score)[1:]
+        self.steady = not noise.any()
+        self.floor = float(noise.mean())
+        self.inputs = ablations(moment.seen, moment.other, tuple(cameras))
+        self.questions = len(cameras) + len(self.inputs) + 2  # a place in each picture, whole inputs, words and things
 
     def ask(self, changes: Sequence[Intervention]) -> Floats:
-        """Their effects alone."""
+        """Their effects alone, above what the policy does by itself."""
         answers = self.asker.rows_of(self.moment.seen, changes, self.clean, actions=False)
-        return self.ruler.effects(answers, self.clean_score)
+        return self.ruler.effects(answers, self.clean_score) - self.floor
 
     def effects(self, named: Sequence[tuple[str, Intervention]]) -> list[Effect]:
         if not named:
             return []
         answers = self.asker.rows_of(self.moment.seen, [change for _, change in named], self.clean)
-        found, metres = self.ruler.effects(answers, self.clean_score), self.ruler.metres(answers)
+        found, metres = self.ruler.effects(answers, self.clean_score) - self.floor, self.ruler.metres(answers)
         return [
             Effect(name, float(found[row]), None if metres is None else float(metres[row]), change)
             for row, (name, change) in enumerate(named)
@@ -170,9 +177,19 @@ class _Asked:
         """Asked once more, where answers vary, against the observation as it is."""
         assert effect.change is not None
         if self.steady:
-            return judged(effect.name, np.full(ASKED_AGAIN, effect.effect), self.noise)
-        again, controls = self.ask([effect.change] * ASKED_AGAIN), self.ask([Nothing()] * ASKED_AGAIN)
-        return judged(effect.name, again, controls, steady=False)
+            return self.judged(effect.name, np.full(ASKED_AGAIN, effect.effect), np.zeros(ASKED_AGAIN))
+        return self.judged(effect.name, *self.mixed(effect.change, [Nothing()] * ASKED_AGAIN))
+
+    def mixed(self, change: Intervention, controls: Sequence[Intervention]) -> tuple[Floats, Floats]:
+        """A change as often as there are controls, and those, in a random order: the test is exact whatever varies."""
+        rows = [change] * len(controls) + list(controls)
+        order = self.rng.permutation(len(rows))
+        found = np.empty(len(rows))
+        found[order] = self.ask([rows[row] for row in order])
+        return found[: len(controls)], found[len(controls) :]
+
+    def judged(self, what: str, ours: Floats, controls: Floats, alike: float | None = None) -> Verdict:
+        return judged(what, ours, controls, self.questions, alike)
 
     # --- pictures ----------------------------------------------------------------------------------------------------
 
@@ -199,10 +216,11 @@ class _Asked:
         """The patch with the largest effect, asked again, against patches of its size elsewhere."""
         top = max((cell for cell in coarse if cell.camera == camera), key=lambda cell: cell.effect)
         elsewhere = [Patch(camera, box, self.wishes.fill) for box in self._elsewhere(top.box, size)]
-        again = [Patch(camera, top.box, self.wishes.fill)] * (1 if self.steady else ASKED_AGAIN)
-        found = self.ask([*again, *elsewhere])
-        ours = np.full(ASKED_AGAIN, found[0]) if self.steady else found[: len(again)]
-        return judged(str(list(top.box)), ours, found[len(again) :], self.steady, alike)
+        if self.steady:
+            ours, controls = np.full(ASKED_AGAIN, top.effect), self.ask(elsewhere)
+        else:
+            ours, controls = self.mixed(Patch(camera, top.box, self.wishes.fill), elsewhere)
+        return self.judged(str(list(top.box)), ours, controls, alike)
 
     def _elsewhere(self, box: Box, size: tuple[int, int]) -> list[Box]:
         """Random places for the same patch, away from it as far as there is room."""
@@ -249,16 +267,15 @@ class _Asked:
                     areas.append(float(mask.mean()))
         made = self.effects(named)
         return [
-            Effect(each.name, each.effect, each.metres, area=area, camera=change.camera)
+            replace(each, area=area, camera=change.camera)
             for each, area, (_, change) in zip(made, areas, named, strict=True)
             if isinstance(change, Thing)
         ]
 
     # --- whole inputs and activations --------------------------------------------------------------------------------
 
-    def ablations(self, cameras: tuple[str, ...]) -> list[Effect]:
-        changes = ablations(self.moment.seen, self.moment.other, cameras)
-        made = self.effects([(each.name, each) for each in changes])
+    def ablations(self) -> list[Effect]:
+        made = self.effects([(each.name, each) for each in self.inputs])
         return [Effect(each.name, each.effect, each.metres, verdict=self.again(each)) for each in made]
 
     def units(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pytest_vla.episode import builtin
+from pytest_vla.explain.chance import Verdict
 from pytest_vla.explain.episodes import Episode
 from pytest_vla.explain.moment import Effect, Explained
 
@@ -101,19 +102,15 @@ def lines(episode: Episode, most: int = 6) -> list[str]:
     for step in episode.steps:
         said.append(f"step {step.step} ({step.phase}), {step.rows} rows; effects: {step.unit}")
         for name, verdict in step.verdicts.items():
-            if name != "spans":
+            if name.startswith("patches "):
                 said.append(f"  {name.replace('patches', 'picture')}: {_at(verdict.what)}{verdict}")
         if step.looks_at:
             ranked = sorted(step.looks_at.items(), key=lambda each: -each[1][0])
             said.append("  looks at: " + ", ".join(f"{name} {100 * share:.0f}%" for name, (share, _) in ranked))
-        said += _listed("object", [(f"{e.name} ({e.camera})", e) for e in step.things], most)
-        if "spans" in step.verdicts:
-            how = "masked" if step.masked else "left out"
-            verdict = step.verdicts["spans"]
-            if verdict.above:
-                said += _listed(f"words {how}", [(repr(e.name), e) for e in step.spans], most)
-            else:
-                said.append(f"  words {how}: {verdict}")
+        things = [(f"{each.name} ({each.camera})", each) for each in step.things]
+        said += _listed("object", things, step.verdicts.get("things"), most)
+        words = [(repr(each.name), each) for each in step.spans]
+        said += _listed(f"words {'masked' if step.masked else 'left out'}", words, step.verdicts.get("spans"), most)
         for each in step.ablations:
             said.append(f"  {each.name}: {each.verdict}{_metres(each)}")
         for part in corruptions(step):
@@ -125,7 +122,12 @@ def _at(box: str) -> str:
     return f"strongest at {box}, "
 
 
-def _listed(what: str, named: list[tuple[str, Effect]], most: int) -> list[str]:
+def _listed(what: str, named: list[tuple[str, Effect]], verdict: Verdict | None, most: int) -> list[str]:
+    """The largest first, where the largest is more than chance."""
+    if verdict is None:
+        return []
+    if not verdict.above:
+        return [f"  {what}: {verdict}"]
     ranked = sorted(named, key=lambda each: -each[1].effect)[:most]
     return [f"  {what} {name}: {each.effect:.3g}{_metres(each)}" for name, each in ranked]
 

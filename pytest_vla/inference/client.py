@@ -29,6 +29,7 @@ from pytest_vla.inference.channel import (
     Outbox,
     receive,
 )
+from pytest_vla.inference.probes import rows_in
 from pytest_vla.inference.tree import Layout, TreeError, copied, flatten
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
 
@@ -50,7 +51,7 @@ class InferenceClient(Policy):
     """Asks one of the servers at `addresses`; every episode that runs at the same time has a connection of its own.
 
     The first is asked first; another when that one is busy with somebody else, or gone. `limit` is the number of
-    seconds an answer may take (0: any).
+    seconds an answer may take (0: any); a what-if question of many rows may take it for each.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Lane:
 
     def __init__(self, addresses: Sequence[str], limit: float) -> None:
         self._addresses = addresses
-        self._limit = limit
+        self._limit = self._allowed = limit
         self._sock: socket.socket | None = None
         self._bell: Bell | None = None
         self._number = 0
@@ -103,6 +104,9 @@ class Lane:
         elif self._sock is None:
             raise EpisodeError("server_lost", "the inference server was lost earlier in this episode")
         assert self._sock is not None
+        self._allowed = self._limit * rows_in(observation)
+        if self._bell is None:
+            self._sock.settimeout(self._allowed or None)
         self._number = (self._number + 1) % 2**32
         self._asked, drawn = monotonic(), drawing.seconds
         try:
@@ -126,7 +130,7 @@ class Lane:
             return self._read(state, *self._receive(self._sock))
         except TimeoutError:
             self.drop()
-            return EpisodeError("timeout", f"the policy gave no action within {self._limit:g} s")
+            return EpisodeError("timeout", f"the policy gave no action within {self._allowed:g} s")
         except ChannelClosed:
             self.drop()
             return EpisodeError("server_lost", "the inference server ended while it had to answer this episode")
@@ -148,9 +152,7 @@ class Lane:
             return
         self.drop()
         sock, bell = _welcomed(self._addresses)
-        if bell is None:
-            sock.settimeout(self._limit or None)
-        else:
+        if bell is not None:
             self._bell = Bell(bell, sock)
             sock.setblocking(False)  # the bell rings after the reply was sent
         self._sock = sock
@@ -184,7 +186,7 @@ class Lane:
     def _receive(self, sock: socket.socket) -> tuple[Message, int | None]:
         while True:
             if self._bell is not None:
-                self._bell.wait(self._limit)
+                self._bell.wait(self._allowed)
                 posted = self._inbox.posted(self._number)
                 if posted is not None:
                     return posted, None

@@ -32,8 +32,12 @@ def weights_of(policy: Any, text: str) -> dict[str, int]:
     return {name: value for name, value in found.items() if value}
 
 
-def modules_of(policy: Any, depth: int = 6) -> Iterator[Any]:
-    """The torch modules in a policy, whatever it is wrapped into; torch is never imported for it."""
+def modules_of(policy: Any) -> list[Any]:
+    """The torch modules in a policy, whatever it is wrapped into, each once; torch is never imported for it."""
+    return list(dict.fromkeys(_modules(policy)))
+
+
+def _modules(policy: Any, depth: int = 6) -> Iterator[Any]:
     torch = sys.modules.get("torch")
     if torch is None or depth == 0:
         return
@@ -43,7 +47,7 @@ def modules_of(policy: Any, depth: int = 6) -> Iterator[Any]:
     slots = [getattr(policy, name, None) for kind in type(policy).__mro__ for name in getattr(kind, "__slots__", ())]
     for part in [*getattr(policy, "__dict__", {}).values(), *slots]:
         if isinstance(part, torch.nn.Module) or type(part).__module__.startswith("pytest_vla."):
-            yield from modules_of(part, depth - 1)
+            yield from _modules(part, depth - 1)
 
 
 def peak_memory(process: int | None = None) -> int:

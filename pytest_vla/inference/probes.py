@@ -8,9 +8,8 @@ goes on as if nobody had asked.
 from __future__ import annotations
 
 import copy
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +31,11 @@ class ProbeError(PolicyError):
 
 def is_probe(observation: Any) -> bool:
     return isinstance(observation, Mapping) and PROBE in observation
+
+
+def rows_in(observation: Any) -> int:
+    """How many answers are asked for: a probe is as many as it has rows."""
+    return max(len(observation.get("rows", ())), 1) if is_probe(observation) else 1
 
 
 def packed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -81,7 +85,8 @@ def answer_probe(engine: Engine, job: Job) -> dict[str, Any]:
 
 def _about(engine: Engine) -> dict[str, Any]:
     policy = engine.policy
-    parameters = sum(each.numel() for module in modules_of(policy) for each in module.parameters())
+    here = sum(each.numel() for module in modules_of(policy) for each in module.parameters())
+    parameters = here or int(getattr(policy, "described", {}).get("parameters", 0))
     return {
         "log_prob": callable(getattr(policy, "log_prob", None)),
         "masks_text": bool(getattr(policy, "masks_text", False)),
@@ -160,25 +165,18 @@ def _can_be_copied(state: Any) -> bool:
     return True
 
 
-@contextmanager
-def shuffled(policy: Any, seed: int) -> Iterator[None]:
+def shuffled(policy: Any, seed: int) -> AbstractContextManager[None]:
     """The policy with the numbers of each of its parameters in a random order: it has learnt nothing."""
-    torch = sys.modules.get("torch")
-    parameters = [each for module in modules_of(policy) for each in module.parameters()]
-    if torch is None or not parameters:
+    from pytest_vla.inference import units
+
+    elsewhere = getattr(policy, "shuffled", None)  # a policy whose modules are in a process of its own
+    if callable(elsewhere):
+        there: AbstractContextManager[None] = elsewhere(units.__file__, seed)
+        return there
+    modules = modules_of(policy)
+    if not any(True for module in modules for _ in module.parameters()):
         raise ProbeError("this policy is no torch model in the server's process: it has no weights to be shuffled")
-    kept = [each.detach().clone() for each in parameters]
-    draws = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter, before in zip(parameters, kept, strict=True):
-            order = torch.randperm(before.numel(), generator=draws).to(before.device)
-            parameter.copy_(before.flatten()[order].view_as(parameter))
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for parameter, before in zip(parameters, kept, strict=True):
-                parameter.copy_(before)
+    return units.shuffled(modules, seed)
 
 
 def _units(engine: Engine, episode: Episode, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -119,6 +119,25 @@ def restored_in(policy: Any, clean: Any, corrupted: Any, state: Any, named: Sequ
         return restore_each(modules, find_units(modules, named), lambda: score(clean), lambda: score(corrupted))
 
 
+@contextmanager
+def shuffled(modules: Sequence[Any], seed: int) -> Iterator[None]:
+    """The numbers of each parameter in a random order; afterwards they are as they were, bit by bit."""
+    torch: Any = sys.modules["torch"]
+    parameters = [each for module in modules for each in module.parameters()]
+    kept = [each.detach().clone() for each in parameters]
+    draws = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter, before in zip(parameters, kept, strict=True):
+            order = torch.randperm(before.numel(), generator=draws).to(before.device)
+            parameter.copy_(before.flatten()[order].view_as(parameter))
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for parameter, before in zip(parameters, kept, strict=True):
+                parameter.copy_(before)
+
+
 def apart(one: Any, other: Any) -> float:
     """How far two answers of a policy are from each other, in its own numbers."""
     import numpy as np
@@ -139,10 +158,10 @@ def torch_modules(policy: Any, depth: int = 3) -> list[Any]:
         return [policy]
     found: list[Any] = []
     for part in getattr(policy, "__dict__", {}).values():
-        if isinstance(part, torch.nn.Module):
-            found.append(part)
-        elif hasattr(part, "__dict__") and not isinstance(part, type):
-            found += [each for each in torch_modules(part, depth - 1) if each not in found]
+        inside = [part] if isinstance(part, torch.nn.Module) else []
+        if not inside and hasattr(part, "__dict__") and not isinstance(part, type):
+            inside = torch_modules(part, depth - 1)
+        found += [each for each in inside if each not in found]
     return found
 
 

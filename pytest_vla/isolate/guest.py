@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,6 +29,7 @@ class World:
         if not callable(getattr(self.policy, "act", None)):
             raise TypeError(f"{task} returned a {type(self.policy).__name__}, which has no act(observations, states)")
         self.states: dict[int, Any] = {}
+        self.undo = ExitStack()
 
     def describe(self) -> dict[str, Any]:
         """What is known of the policy: its spec, its own digest where it has one, and that of its source."""
@@ -40,6 +42,7 @@ class World:
             "source": _source(self.factory),
             "log_prob": callable(getattr(self.policy, "log_prob", None)),
             "masks_text": bool(getattr(self.policy, "masks_text", False)),
+            "parameters": _parameters(self.policy),
         }
 
     def begin(self, number: int, episode: dict[str, Any], over: list[int]) -> None:
@@ -73,18 +76,40 @@ class World:
     ) -> dict[str, Any]:
         """Activation patching of this policy's own modules, by the code in a file."""
         self.forget(over)
-        spec = importlib.util.spec_from_file_location("pytest_vla_units", file)
-        assert spec is not None
-        assert spec.loader is not None
-        units = importlib.util.module_from_spec(spec)
-        sys.modules["pytest_vla_units"] = units
-        spec.loader.exec_module(units)
-        found: dict[str, Any] = units.restored_in(self.policy, clean, corrupted, self.states[number], tuple(named))
+        state = self.states[number]
+        found: dict[str, Any] = _code(file).restored_in(self.policy, clean, corrupted, state, tuple(named))
         return found
+
+    def shuffle(self, file: str, seed: int) -> None:
+        """The weights in a random order, by the code in a file, until `unshuffle`."""
+        units = _code(file)
+        self.undo.enter_context(units.shuffled(units.torch_modules(self.policy), seed))
+
+    def unshuffle(self) -> None:
+        self.undo.close()
 
     def forget(self, numbers: list[int]) -> None:
         for number in numbers:
             self.states.pop(number, None)
+
+
+def _code(file: str) -> Any:
+    spec = importlib.util.spec_from_file_location("pytest_vla_units", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["pytest_vla_units"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _parameters(policy: Any) -> int:
+    """Of the networks in a policy; torch is never imported for it."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return 0
+    parts = [policy] if isinstance(policy, torch.nn.Module) else list(getattr(policy, "__dict__", {}).values())
+    networks = [part for part in parts if isinstance(part, torch.nn.Module)]
+    return sum(each.numel() for network in networks for each in network.parameters())
 
 
 def _source(factory: Any) -> str:

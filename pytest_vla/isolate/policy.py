@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -96,6 +97,18 @@ class IsolatedPolicy(Policy):
             self.started()
             found = self._call("units", file, clean, corrupted, state.number, list(named), self._forgotten())
             return dict(found)
+
+    @contextmanager
+    def shuffled(self, file: str, seed: int) -> Iterator[None]:
+        """The weights there in a random order, by the same code."""
+        with self._lock:
+            child = self.started()
+            self._call("shuffle", file, seed)
+            try:
+                yield
+            finally:
+                if self.started() is child:  # a new one has them as they were
+                    self._call("unshuffle")
 
     def started(self) -> Child:
         """The process: a new one where the last was lost or did not answer in time."""

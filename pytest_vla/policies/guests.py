@@ -22,6 +22,9 @@ class GuestPolicy(Policy):
         self.guest = guest
         self.model = getattr(guest, "model", None)
         self.spec = PolicySpec.from_dict(guest.spec)
+        self.masks_text = bool(getattr(guest, "masks_text", False))
+        if callable(getattr(guest, "log_prob", None)):
+            self.log_prob = guest.log_prob
 
     def to(self, device: str) -> GuestPolicy:
         self.guest.to(device)

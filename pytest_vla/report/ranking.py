@@ -76,19 +76,6 @@ def write_ranking(found: Rankings, output: str | Path) -> Path:
     from pytest_vla.report.html.build import write_page
 
     whole = found.whole
-    order = [whole.standings.index(each) for each in whole.best_first()]
-    sections = [
-        {
-            "name": each.section,
-            "episodes": each.episodes,
-            "cells": [
-                {"tally": each.standings[place].tally, "ranks": _ranks(each, each.standings[place]),
-                 "first": each.standings[place].may_be_first, "heat": _heat(each, place)}
-                for place in order
-            ],
-        }
-        for each in found.rankings
-    ]  # fmt: skip
     first = [each.name for each in whole.best_first() if each.may_be_first]
     return write_page(
         output,
@@ -97,11 +84,31 @@ def write_ranking(found: Rankings, output: str | Path) -> Path:
         whole=whole,
         standings=whole.best_first(),
         first=first,
-        sections=sections,
-        names=[found.names[place] for place in order],
+        map=_map(found),
         about=ABOUT.format(confidence=found.confidence),
         remarks=[*left_out_lines(found), *found.remarks],
     )
+
+
+def _map(found: Rankings) -> dict[str, Any]:
+    """Policies and levels, the longer list downwards: a page is higher than wide, on a phone much."""
+    order = [found.whole.standings.index(each) for each in found.whole.best_first()]
+    levels = [{"name": each.section, "episodes": each.episodes} for each in found.rankings]
+    policies = [{"name": found.names[place], "episodes": 0} for place in order]
+    cells = [[_cell(each, place) for place in order] for each in found.rankings]
+    if len(policies) >= len(levels):
+        return {"rows": policies, "columns": levels, "cells": list(zip(*cells, strict=True)), "levels": len(levels)}
+    return {"rows": levels, "columns": policies, "cells": cells, "levels": len(levels)}
+
+
+def _cell(ranking: Ranking, place: int) -> dict[str, Any]:
+    standing = ranking.standings[place]
+    return {
+        "tally": standing.tally,
+        "ranks": _ranks(ranking, standing),
+        "first": standing.may_be_first,
+        "heat": _heat(ranking, place),
+    }
 
 
 def _section(ranking: Ranking, order: Sequence[int]) -> tuple[str, ...]:

@@ -21,20 +21,25 @@ POLICY = REPOSITORY / "fixtures" / "policies" / "bomb_visuomotor.pt"
 EPISODE = "bomb/place_stone-unperturbed-00"
 
 
+def run_and_explain(folder, episodes, *more):
+    """A run that is explained at its end, and what it said."""
+    arguments = [
+        *("--vla-suite=bomb", "--vla-task=place_stone", "--vla-partition=unperturbed", f"--vla-episodes={episodes}"),
+        *(f"--vla-policy={POLICY}", f"--vla-explain={episodes}", f"--vla-run-dir={folder / 'run'}"),
+        *("--vla-video=none", "-p", "no:cacheprovider", *more),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments], cwd=folder, capture_output=True, text=True, timeout=1800
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.fixture(scope="module")
 def explained(tmp_path_factory):
     """A run of one episode, explained at its end, with its page."""
     folder = tmp_path_factory.mktemp("explained")
-    arguments = [
-        *("--vla-suite=bomb", "--vla-task=place_stone", "--vla-partition=unperturbed", "--vla-episodes=1"),
-        *(f"--vla-policy={POLICY}", "--vla-explain=1", f"--vla-run-dir={folder / 'run'}"),
-        *(f"--vla-report={folder / 'page.html'}", "--vla-video=none", "-p", "no:cacheprovider"),
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments], cwd=folder, capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder, done.stdout
+    return folder, run_and_explain(folder, 1, f"--vla-report={folder / 'page.html'}")
 
 
 def test_a_run_says_what_the_policy_looked_at_by_thing_and_phase(explained):
@@ -131,3 +136,15 @@ def test_a_hostile_explanation_shows_nothing_but_its_text(explained, tmp_path):
     view = explain_view(Page((Side(read_run(tmp_path), {}),), tmp_path))
     assert [each.name for each in view.episodes] == ["<script>"]
     assert view.episodes[0].pictures == []
+
+
+@pytest.mark.proof
+def test_a_deterministic_run_is_explained_by_the_same_bits_at_any_n(tmp_path):
+    found = []
+    for workers in ([], ["-n1"], ["-n3"]):
+        folder = tmp_path / "".join(["n", *workers])
+        folder.mkdir()
+        run_and_explain(folder, 1, "--vla-deterministic", *workers)
+        (file,) = (folder / "run" / "explain").glob("*.json")
+        found.append(file.read_bytes())
+    assert found[0] == found[1] == found[2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -126,3 +128,14 @@ def test_a_state_that_cannot_be_copied_is_begun_anew_a_few_rows_at_a_time():
     assert {action[0] for action in answers.actions} == {1}
     assert max(sizes) <= 8
     assert asker.advance(view())[0] == 2
+
+
+def test_a_question_of_many_rows_may_take_as_long_as_many_answers_and_no_longer(monkeypatch):
+    monkeypatch.setattr("pytest_vla.explain.session.TIMEOUT_S", 1.0)
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    with opened(InferenceOptions(policy="slow_policy:make")) as source:
+        asker = Asker(source, get_suite("bomb"))
+        asker.begin(KEY)
+        assert len(asker.rows_of(view(), [Nothing()] * 8).actions) == 8
+        with pytest.raises(ExplainError, match=r"no action within 1 s$"):
+            asker.rows_of({**view(), "instruction": "dawdle"}, [Nothing()])

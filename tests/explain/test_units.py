@@ -1,4 +1,4 @@
-"""Activations of other people's models are patched by hooks: Hugging Face's LLaMA, LeRobot's ACT, the shipped ones."""
+"""Activations of other people's models are patched by hooks: Hugging Face's LLaMA here, LeRobot's beside LeRobot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import pytest_vla as vla  # noqa: E402
-from pytest_vla.inference.units import UnitError, find_units, restore_each  # noqa: E402
+from pytest_vla.inference.units import UnitError, find_units, restore_each, torch_modules  # noqa: E402
 
 
 def test_restoring_a_head_of_torchs_own_attention_changes_what_that_head_gives_and_nothing_else():
@@ -112,47 +112,18 @@ def test_words_and_heads_of_a_llama_are_explained():
     assert last["restored"] == pytest.approx(1.0, abs=1e-3)
 
 
-def test_layers_and_heads_of_lerobots_act_are_restored():
-    pytest.importorskip("lerobot")
-    from lerobot.configs.types import FeatureType, PolicyFeature
-    from lerobot.policies.act.configuration_act import ACTConfig
-    from lerobot.policies.act.modeling_act import ACTPolicy
+def test_a_network_that_is_held_twice_is_one():
+    class Holder:
+        def __init__(self):
+            self.model = torch.nn.Linear(2, 2)
 
-    from benchmarks import explain_plants as plants
-    from pytest_vla.episode import EpisodeKey
-    from pytest_vla.explain.asking import Asker
-    from pytest_vla.explain.interventions import Ablation
-    from pytest_vla.inference.session import held_source
-    from pytest_vla.options import InferenceOptions
-    from pytest_vla.policies.lerobot import LeRobotPolicy
+    class Outer:
+        def __init__(self):
+            self.guest = Holder()
+            self.model = self.guest.model
 
-    config = ACTConfig(
-        input_features={
-            "observation.images.front": PolicyFeature(type=FeatureType.VISUAL, shape=(3, 256, 256)),
-            "observation.state": PolicyFeature(type=FeatureType.STATE, shape=(4,)),
-        },
-        output_features={"action": PolicyFeature(type=FeatureType.ACTION, shape=(4,))},
-        chunk_size=1,
-        n_action_steps=1,
-        dim_model=64,
-        n_heads=4,
-        dim_feedforward=128,
-        n_encoder_layers=2,
-        n_decoder_layers=1,
-        use_vae=False,
-        pretrained_backbone_weights=None,
-        device="cpu",
-    )
-    torch.manual_seed(0)
-    spec = vla.PolicySpec(cameras=("front",), state=True)
-    policy = LeRobotPolicy(ACTPolicy(config).eval(), lambda batch: batch, lambda action: action, spec)
-    asker = Asker(held_source(policy, InferenceOptions()), plants.PlantedSuite())
-    asker.begin(EpisodeKey("planted", "look", "all", 0))
-    made = asker.units(plants.seen(2), Ablation("camera front", "hidden"))
-    kinds = [unit["kind"] for unit in made["units"]]
-    assert kinds.count("head") == 16  # two layers of the encoder, and both attentions of the decoder
-    decoder = next(unit for unit in made["units"] if unit["unit"] == "model.decoder.layers.0")
-    assert decoder["restored"] == pytest.approx(1.0, abs=1e-2)
+    outer = Outer()
+    assert torch_modules(outer) == [outer.model]
 
 
 def test_the_other_half_of_an_isolated_policy_patches_its_own_modules():
@@ -172,3 +143,21 @@ def test_the_other_half_of_an_isolated_policy_patches_its_own_modules():
     heads = [unit for unit in made["units"] if unit["kind"] == "head"]
     assert max(heads, key=lambda unit: unit["restored"])["unit"] == Passing(3).unit
     assert set(world.states) == {1}
+
+
+def test_the_other_half_of_an_isolated_policy_shuffles_its_own_weights_and_puts_them_back():
+    from pathlib import Path
+
+    from benchmarks.explain_plants import seen
+    from pytest_vla.inference import units
+    from pytest_vla.isolate.guest import World
+
+    world = World("guest_policy:make", [str(Path(__file__).parent)])
+    world.begin(0, {"task": "look"}, [])
+    assert world.describe()["parameters"] == sum(each.numel() for each in world.policy.parameters())
+    before = world.act([seen(3)], [0], [])[0]
+    world.shuffle(units.__file__, 5)
+    between = world.act([seen(3)], [0], [])[0]
+    world.unshuffle()
+    assert not np.array_equal(between, before)
+    assert np.array_equal(world.act([seen(3)], [0], [])[0], before)

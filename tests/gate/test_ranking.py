@@ -1,6 +1,7 @@
 """A ranking says who is proven better, at once for all pairs, and who may be first."""
 
 import json
+import re
 from collections import Counter
 
 import numpy as np
@@ -103,6 +104,23 @@ def test_the_page_names_who_may_be_first(runs, capsys):
     assert "&lt;b&gt;" in page
     assert "<b>=" not in page
     assert "may be first" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("policies", "suites", "downwards"), [(12, 5, "m0"), (2, 5, "all")])
+def test_the_map_of_many_has_the_longer_list_downwards(tmp_path, policies, suites, downwards):
+    rng, paths = np.random.default_rng(0), []
+    for number in range(policies):
+        table = [f"m{number},suite{suite},t,{index},{rng.integers(2)}" for suite in range(suites) for index in range(6)]
+        file = tmp_path / f"m{number}.csv"
+        file.write_text("\n".join(["model,suite,task,episode,success", *table]))
+        assert main(["import", str(file), "-o", str(tmp_path / f"m{number}")]) == 0
+        paths.append(f"m{number}={tmp_path / f'm{number}'}")
+    assert main(["rank", *paths, "-o", str(tmp_path / "ranking.html")]) == 0
+    map_of_levels = (tmp_path / "ranking.html").read_text().partition('class="map"')[2].partition("<tbody>")[2]
+    heads = [head.strip() for head in re.findall(r"<tr><th>([^<]*)", map_of_levels)]
+    assert len(heads) == max(policies, suites + 1)
+    assert downwards in heads
+    assert map_of_levels.count("<td") == policies * (suites + 1)
 
 
 @pytest.mark.parametrize(

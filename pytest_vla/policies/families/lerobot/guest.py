@@ -6,7 +6,7 @@ It runs beside LeRobot's packages, in their environment or in ours, and imports 
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import OrderedDict, deque
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ PICTURE = "observation.image"  # and whatever follows: `observation.images.front
 RESIZING = ("smolvla", "pi0", "pi05", "pi0_fast")  # their own code brings pictures to the size they want
 FLOWS = ("smolvla", "pi0", "pi05")  # one draw of noise a call, by a method of the model
 DRAWLESS = ("act",)
+LOSS_DRAWS = 4  # of noise, each at a time of its own, in an answer's loss
+KEPT_PLANS = 512
 #: names of cameras that tell nothing but their order
 ORDER = ("main", "wrist", "right", "left")
 
@@ -30,13 +32,18 @@ class Episode:
         self.history, self.ensembler = history, ensembler
         self.actions: deque[Any] = deque()
 
-    def generator(self) -> torch.Generator:
+    def generator(self, *draw: int) -> torch.Generator:
         """For the draws of one call: they follow from the episode's key and the number of the call alone."""
-        return torch.Generator().manual_seed(noise_seed(self.seed, self.calls))
+        return torch.Generator().manual_seed(noise_seed(self.seed, self.calls, *draw))
 
 
-def noise_seed(seed: int, call: int) -> int:
-    return int(np.random.SeedSequence([seed, call]).generate_state(1, np.uint64)[0] % (1 << 63))
+def noise_seed(seed: int, *numbers: int) -> int:
+    return int(np.random.SeedSequence([seed, *numbers]).generate_state(1, np.uint64)[0] % (1 << 63))
+
+
+def _nats(losses: Any, numbers: int) -> list[float]:
+    """Of summed mean squared errors: as if each number were drawn from a unit Gaussian about what the network says."""
+    return [-0.5 * numbers * float(loss) / LOSS_DRAWS for loss in losses]
 
 
 class LeRobotPolicy:
@@ -53,7 +60,11 @@ class LeRobotPolicy:
         self.spec = self._spec()
         if self.type in FLOWS:
             model.model.sample_noise = self._noise
+            self.log_prob = self._flow_log_prob
+        if self.type == "diffusion":
+            self.log_prob = self._diffusion_log_prob
         self._generators: list[torch.Generator] = []
+        self._plans: OrderedDict[bytes, Any] = OrderedDict()
 
     def _spec(self) -> dict[str, Any]:
         """In the words of `PolicySpec`."""
@@ -104,17 +115,20 @@ class LeRobotPolicy:
     def act(self, observations: list[Any], states: list[Episode]) -> list[Any]:
         if not self.remembers:
             return self._chunks(observations, states)
+        self._remember(observations, states)
+        due = [state for state in states if not state.actions]
+        if due:
+            for state, actions in zip(due, self._planned(due), strict=True):
+                state.actions.extend(actions)
+        return [self._given(state.actions.popleft()[None])[0] for state in states]
+
+    def _remember(self, observations: list[Any], states: list[Episode]) -> None:
         batch = self._stacked_images(self.before(self._batch(observations)))
         for row, state in enumerate(states):
             for name, queue in state.history.items():
                 if name in batch:
                     seen = batch[name][row : row + 1]
                     queue.extend([seen] * (1 if queue else queue.maxlen or 1))
-        due = [state for state in states if not state.actions]
-        if due:
-            for state, actions in zip(due, self._planned(due), strict=True):
-                state.actions.extend(actions)
-        return [self._given(state.actions.popleft()[None])[0] for state in states]
 
     def _chunks(self, observations: list[Any], states: list[Episode]) -> list[Any]:
         """Of those who need no history: whole chunks, or the action that chunks of the past and this one make."""
@@ -154,14 +168,26 @@ class LeRobotPolicy:
             state.calls += 1
         shape = (1, self._saved["horizon"], self.spec["action_size"])
         noise = torch.cat([torch.randn(shape, generator=generator) for generator in generators]).to(self._device)
-        scheduler = self.model.diffusion.noise_scheduler
-        step = type(scheduler).step
+        network = self.model.diffusion
+        scheduler, sample = network.noise_scheduler, network.conditional_sample
+        step, whole = type(scheduler).step, list[Any]()
         given: dict[str, Any] = {} if "DDIM" in type(scheduler).__name__ else {"generator": generators}
         scheduler.step = lambda *values, **options: step(scheduler, *values, **{**options, **given})
+
+        def sampled(*values: Any, **options: Any) -> Any:
+            whole.append(sample(*values, **options))
+            return whole[-1]
+
+        network.conditional_sample = sampled
         try:
-            return self.model.predict_action_chunk(self._remembered(states), noise=noise)
+            plans = self.model.predict_action_chunk(self._remembered(states), noise=noise)
         finally:
-            del scheduler.step
+            del scheduler.step, network.conditional_sample
+        for row, first in enumerate(self._given(plans[:, 0])):
+            self._plans[first.tobytes()] = whole[0][row]
+        while len(self._plans) > KEPT_PLANS:
+            self._plans.popitem(last=False)
+        return plans
 
     def _remembered(self, states: list[Episode]) -> dict[str, Any]:
         """LeRobot's queues filled with what these episodes saw; the batch names what is in them."""
@@ -171,6 +197,58 @@ class LeRobotPolicy:
             moments = zip(*(state.history[name] for state in states), strict=True)
             self.model._queues[name].extend(torch.cat(moment) for moment in moments)
         return {name: self.model._queues[name][-1] for name in names}
+
+    # --- how likely an answer is -------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def _flow_log_prob(self, observations: list[Any], states: list[Episode], actions: list[Any]) -> list[float]:
+        """Less LeRobot's own training loss of these chunks, with the same times and noise for every row."""
+        chunks = torch.from_numpy(np.stack([np.asarray(action, np.float32) for action in actions])).to(self._device)
+        batch = self.before({**self._batch(observations), ACTION: chunks})
+        flow, total = self.model.model, torch.zeros(len(states))
+        try:
+            for draw in range(LOSS_DRAWS):
+                self._generators = [state.generator(draw) for state in states]
+                time = (draw + 0.5) / LOSS_DRAWS
+                flow.sample_time = lambda rows, device, time=time: torch.full((rows,), time, device=device)
+                copied = {name: value.clone() if torch.is_tensor(value) else value for name, value in batch.items()}
+                total += self.model.forward(copied, reduction="none")[0].float().cpu()
+        finally:
+            del flow.sample_time
+        return _nats(total, chunks[0].numel())
+
+    @torch.no_grad()
+    def _diffusion_log_prob(self, observations: list[Any], states: list[Episode], actions: list[Any]) -> list[float]:
+        """Less the error of the denoising of the plans that these actions are the first of, where they are acted on.
+
+        What was planned before is acted on whatever is seen: it is certain.
+        """
+        due = [row for row, state in enumerate(states) if not state.actions]
+        found = [0.0] * len(states)
+        if not due:
+            return found
+        firsts = [np.asarray(actions[row], np.float32).tobytes() for row in due]
+        if any(first not in self._plans for first in firsts):
+            raise ValueError("this diffusion policy is asked how likely an action is that it has not given lately")
+        self._remember(observations, states)
+        network, trajectory = self.model.diffusion, torch.stack([self._plans[first] for first in firsts])
+        moments = self._remembered([states[row] for row in due])
+        queues = {name: torch.stack(list(self.model._queues[name]), dim=1) for name in moments}
+        seen, scheduler = network._prepare_global_conditioning(queues), network.noise_scheduler
+        steps, first = scheduler.config.num_train_timesteps, self.model.config.n_obs_steps - 1
+        acted_on = slice(first, first + self.model.config.n_action_steps)
+        total = torch.zeros(len(due))
+        for draw in range(LOSS_DRAWS):
+            rows = [torch.randn(trajectory.shape[1:], generator=states[row].generator(draw)) for row in due]
+            noise = torch.stack(rows).to(self._device)
+            times = torch.full((len(due),), int((draw + 0.5) * steps / LOSS_DRAWS), device=self._device)
+            told = network.unet(scheduler.add_noise(trajectory, noise, times), times, global_cond=seen)
+            wanted = noise if self.model.config.prediction_type == "epsilon" else trajectory
+            total += ((told - wanted) ** 2)[:, acted_on].mean((1, 2)).float().cpu()
+        scores = _nats(total, trajectory[0, acted_on].numel())
+        for row, score in zip(due, scores, strict=True):
+            found[row] = score
+        return found
 
     def _given(self, actions: Any) -> Any:
         return self.after(actions).detach().cpu().numpy()
