@@ -24,6 +24,6 @@ def open_drawer(draw: Draw) -> Instance:
 
     def plan(look: Look) -> Iterator[Keyframe]:
         yield from grasp(look, drawer)
-        yield Keyframe(shifted(look().hand, root, x=-0.19), CLOSED)
+        yield Keyframe(shifted(look().hand, root, x=-0.165), CLOSED)
 
     return Instance(draw.parts, f"open the {level} drawer", JointMoved(drawer.label, 0.15), plan)

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, up
+from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, easier, up
 from pytest_vla.kit.mechanisms import rope
 from pytest_vla.kit.predicates import In, all_of
 from pytest_vla.kit.solids import box, shown
 from pytest_vla.kit.things import Thing, Zone
-from pytest_vla.sim.pose import at
+from pytest_vla.sim.pose import Pose, at
 
 from ..protocol import Draw, Instance, task
 
@@ -41,12 +41,13 @@ def straighten_rope(draw: Draw) -> Instance:
     def plan(look: Look) -> Iterator[Keyframe]:
         for label, side in ends.items():
             end = look().pose(label) @ at(0.0 if side < 0 else LINK_M)
-            hold = down(*end.xy, LOW_M, end.yaw)
+            hold = easier(down(*end.xy, LOW_M, end.yaw))
             yield Keyframe(up(hold, 0.08), OPEN)
             yield Keyframe(hold, CLOSED)
             x, y, _ = (root @ at(side * (APART_M / 2 - 0.005))).position
-            yield Keyframe(down(x, y, LOW_M + 0.004, root.yaw), OPEN)
-            yield Keyframe(down(x, y, 0.10, root.yaw), OPEN)
+            drop = Pose((x, y, LOW_M + 0.004), hold.rotation)  # a hand that turns would swing the rope about
+            yield Keyframe(drop, OPEN)
+            yield Keyframe(up(drop, 0.10), OPEN)
 
     done = all_of(*(In(label, f"end {label}") for label in ends))
     return Instance(draw.parts, "straighten rope", done, plan)
