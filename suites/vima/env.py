@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,7 +115,7 @@ class VimaEnv(TaskEnv):
         judge, table = self.instance.judge, self.table
         if not isinstance(judge, SweepJudge):
             return None
-        return lambda: judge.watch(lambda: table.moving_state(judge.targets))
+        return partial(judge.watch, partial(table.moving_state, judge.targets))
 
     def observe(self) -> Observation:
         views = self.table.views(self.ids)
@@ -137,7 +139,7 @@ def _well_formed(action: Action) -> dict[str, Any]:
     parts = {}
     for name in ("pose0_position", "pose0_rotation", "pose1_position", "pose1_rotation"):
         array = np.asarray(action[name], dtype=np.float32)
-        if not np.isfinite(array).all():
+        if not all(map(math.isfinite, array.ravel().tolist())):
             raise InvalidAction(f"{name} is not finite: {array.tolist()}.")
-        parts[name] = np.clip(array, LOW, HIGH) if name.endswith("position") else array
+        parts[name] = np.minimum(np.maximum(array, LOW), HIGH) if name.endswith("position") else array
     return parts

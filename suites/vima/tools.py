@@ -15,7 +15,7 @@ import numpy as np
 from pytest_vla.kit.layout import Spot
 from pytest_vla.sim.bullet import STEP_HZ, BulletWorld
 from pytest_vla.sim.meshes.mesh import cube_corners
-from pytest_vla.sim.pose import Pose, Quaternion, Vector, inverse, multiply, rotation_matrix
+from pytest_vla.sim.pose import Pose, Quaternion, Vector, inverse, multiply
 
 TOOL = "tool"
 FLOOR = "floor"
@@ -76,13 +76,14 @@ class Gantry:
         """A straight line with an even turn; what contacts left undone is made up for once, then the tool gives up."""
         for _ in range(2):
             pose = self.world.pose(TOOL)
-            way = np.subtract(position, pose.position)
+            (to_x, to_y, to_z), (x, y, z) = position, pose.position
+            way = (to_x - x, to_y - y, to_z - z)
             turn = _rotation_vector(multiply(rotation, inverse(pose.rotation)))
             length, angle = math.hypot(*way), math.hypot(*turn)
             if length < ARRIVED_M and angle < ARRIVED_RAD:
                 break
             steps = math.ceil(self.pace * max(length / speed_m, angle / TURN_RAD))
-            self.world.drive(TOOL, (way * (STEP_HZ / steps)).tolist(), (turn * (STEP_HZ / steps)).tolist())
+            self.world.drive(TOOL, _times(way, STEP_HZ / steps), _times(turn, STEP_HZ / steps))
             self.world.run(steps, self.watch)
         self._stop()
 
@@ -105,16 +106,15 @@ class Gantry:
                 self.jump((x, y, z - gap), pose.rotation)
             else:
                 self.travel((x, y, z - gap), pose.rotation, CARRY_M)
+        self.world.drive(TOOL, (0.0, 0.0, -SLOW_M * STEP_HZ / self.pace))
+        arrived = False
         for _ in range(math.ceil(self.pace * (HOVER_M + 0.1) / SLOW_M)):
-            if until():
-                self._stop()
-                return True
-            if self.world.bottom(lowest) < floor_z:
+            arrived = until()
+            if arrived or self.world.bottom(lowest) < floor_z:
                 break
-            self.world.drive(TOOL, (0.0, 0.0, -SLOW_M * STEP_HZ / self.pace))
             self.world.run(1, self.watch)
         self._stop()
-        return False
+        return arrived
 
     def _stop(self) -> None:
         self.world.drive(TOOL, (0.0, 0.0, 0.0))
@@ -155,21 +155,22 @@ class Suction:
         gantry.travel(self._centre(here, rotation0), rotation0, CARRY_M)
         there = action["pose1_position"].tolist()
         gantry.travel(self._centre(there, rotation1), rotation1, CARRY_M)
-        gantry.descend(held, lambda: any(c.other != TOOL for c in world.contacts(held, TOUCH_M)), FLOOR_Z_M)
+        gantry.descend(held, lambda: world.touches(held, TOUCH_M, ignore=TOOL), FLOOR_Z_M)
         world.release(grip)
         gantry.jump(self._centre(there, rotation1), rotation1)
         world.set_collision(TOOL, held, True)
 
     def _pick(self, world: BulletWorld, gantry: Gantry, movable: Collection[str]) -> str | None:
-        if not gantry.descend(TOOL, lambda: bool(world.contacts(TOOL, TOUCH_M)), FLOOR_Z_M):
+        if not gantry.descend(TOOL, lambda: world.touches(TOOL, TOUCH_M), FLOOR_Z_M):
             return None
         touched = sorted(world.contacts(TOOL, TOUCH_M), key=lambda contact: (contact.distance_m, contact.other))
         return next((contact.other for contact in touched if contact.other in movable), None)
 
     def _centre(self, spot: Spot, rotation: Quaternion) -> Vector:
         """Where the body's middle is when its tip hovers over a spot."""
-        x, y, z = (float(v) for v in rotation_matrix(rotation) @ (0.0, 0.0, self.LENGTH_M / 2))
-        return spot[0] + x, spot[1] + y, HOVER_M + z
+        (x, y, z, w), half = rotation, self.LENGTH_M / 2
+        right, ahead, up = 2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)  # the tool's own vertical
+        return spot[0] + right * half, spot[1] + ahead * half, HOVER_M + up * half
 
 
 def _box(x: float, y: float, z: float, centre_z: float) -> np.ndarray:
@@ -211,10 +212,15 @@ class Spatula:
         gantry.jump((float(end[0]), float(end[1]), PUSH_HOVER_M), rotation)
 
 
-def _rotation_vector(rotation: Quaternion) -> np.ndarray:
+def _times(vector: Vector, factor: float) -> Vector:
+    x, y, z = vector
+    return x * factor, y * factor, z * factor
+
+
+def _rotation_vector(rotation: Quaternion) -> Vector:
     """Axis times angle, the short way round."""
     x, y, z, w = rotation if rotation[3] >= 0 else tuple(-v for v in rotation)
     sine = math.sqrt(x * x + y * y + z * z)
     if sine < 1e-12:
-        return np.zeros(3)
-    return np.array([x, y, z]) * (2 * math.atan2(sine, w) / sine)
+        return 0.0, 0.0, 0.0
+    return _times((x, y, z), 2 * math.atan2(sine, w) / sine)

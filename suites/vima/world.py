@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_vla.kit.cameras import turn_of, turned_about
+from pytest_vla.kit.edits import LightEdit
 from pytest_vla.kit.images import LazyImages
 from pytest_vla.kit.layout import Spot
-from pytest_vla.sim.bullet import DAYLIGHT, BulletStage, BulletWorld, Camera, Light, Prop, unpacked
+from pytest_vla.sim.bullet import DAYLIGHT, BulletStage, BulletWorld, Camera, Light, Prop
 from pytest_vla.sim.meshes.mesh import Mesh, sheet
 from pytest_vla.sim.pose import Pose, Vector, yaw_rotation
 from pytest_vla.sim.view import vector
@@ -70,7 +71,8 @@ class Tabletop:
         self.stage = BulletStage(_load_mesh, texture_image)
         self._looks: dict[str, Look] = {}
         self._movable: tuple[str, ...] = ()
-        self._backdrops: dict[object, tuple[NDArray[np.uint32], Image]] = {}
+        self._state: dict[str, Pose] | None = None
+        self._backdrops: dict[object, tuple[Image, Image]] = {}
 
     def close(self) -> None:
         self.world.close()
@@ -124,15 +126,20 @@ class Tabletop:
         self.settle()
 
     def settle(self) -> bool:
+        self._state = None
         return self.world.settle(self._movable, STILL_M_S, SETTLE_STEPS)
 
     def act(self, action: dict[str, NDArray[np.float32]], watch: Watch | None) -> None:
         """Carry out one action with this episode's tool, and let things come to rest."""
+        self._state = None
         TOOLS[self.tool].act(self.world, action, self._movable, watch, self.edits.action_time)
         self.settle()
 
-    def state(self) -> dict[str, Pose]:
-        return {label: self._fixed.get(label) or self._pose(label) for label in self._looks}
+    def state(self) -> TableState:
+        """Where everything is; judge, oracle and cameras share one reading, as long as nothing moves."""
+        if self._state is None:
+            self._state = {label: self._fixed.get(label) or self._pose(label) for label in self._looks}
+        return self._state
 
     def moving_state(self, labels: Iterable[str]) -> TableState:
         return {label: self._pose(label) for label in labels}
@@ -174,18 +181,16 @@ class Tabletop:
         self, camera: Camera, props: Sequence[Prop], lookup: Image, edits: SceneEdits | None
     ) -> tuple[Image, Image]:
         """What a camera sees, and the number of the thing in each pixel: `lookup` has one for each prop."""
-        light = _light(edits or NEUTRAL)
+        light = _light((edits or NEUTRAL).light, (edits or NEUTRAL).specular)
         camera = _edited_camera(camera, (edits or NEUTRAL).camera)
         backdrop = None if edits is None else self._backdrop(camera, light, edits)
         self.stage.show(props)
         picture = self.stage.picture(camera, light)
-        pixels, ids = picture.pixels, picture.numbered(lookup)
-        if backdrop is not None:
-            empty = picture.empty
-            pixels, ids = np.where(empty, backdrop[0], pixels), np.where(empty, backdrop[1], ids)
-        return unpacked(pixels), ids
+        if backdrop is None:
+            return picture.rgb, picture.numbered(lookup)
+        return picture.laid_over(*backdrop, lookup)
 
-    def _backdrop(self, camera: Camera, light: Light, edits: SceneEdits) -> tuple[NDArray[np.uint32], Image]:
+    def _backdrop(self, camera: Camera, light: Light, edits: SceneEdits) -> tuple[Image, Image]:
         """The empty table, drawn once: nothing is ever behind it, so objects are laid over a copy."""
         key = (camera, light, edits.table_colour, edits.table_texture, edits.background)
         if key not in self._backdrops:
@@ -193,7 +198,7 @@ class Tabletop:
                 self._backdrops.clear()
             self.stage.show(_furniture(edits))
             picture = self.stage.picture(camera, light)
-            self._backdrops[key] = picture.pixels, BACKDROP_IDS[picture.props]
+            self._backdrops[key] = picture.rgb, BACKDROP_IDS[picture.props]
         return self._backdrops[key]
 
 
@@ -272,9 +277,10 @@ def _edited_camera(camera: Camera, edit: CameraEdit) -> Camera:
     )
 
 
-def _light(edits: SceneEdits) -> Light:
-    """Daylight, turned about the vertical, dimmed, coloured and hardened as the edits say."""
-    edit, (x, y, z) = edits.light, DAYLIGHT.direction
+@lru_cache(maxsize=BACKDROPS_KEPT)
+def _light(edit: LightEdit, specular: float) -> Light:
+    """Daylight, turned about the vertical, dimmed, coloured and hardened as the edit says, with further highlights."""
+    x, y, z = DAYLIGHT.direction
     cos, sin = math.cos(math.radians(edit.azimuth_deg)), math.sin(math.radians(edit.azimuth_deg))
     ambient, diffuse = DAYLIGHT.ambient * edit.brightness, DAYLIGHT.diffuse * edit.brightness
     moved = ambient * edit.shadow
@@ -283,5 +289,5 @@ def _light(edits: SceneEdits) -> Light:
         colour=edit.colour,
         ambient=ambient - moved,
         diffuse=diffuse + moved,
-        specular=DAYLIGHT.specular + edits.specular,
+        specular=DAYLIGHT.specular + specular,
     )

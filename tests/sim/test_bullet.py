@@ -86,6 +86,16 @@ def test_contacts_name_the_other_body(world):
     assert world.contacts("cube", 1e-3)[0].normal[2] == pytest.approx(1.0, abs=1e-3)
 
 
+def test_a_touch_is_a_contact_with_something_that_counts(world):
+    world.add_floor("floor", 0.0)
+    cube(world, "cube", (0.0, 0.0, 0.021))
+    assert not world.touches("cube", 1e-3)
+    world.settle(["cube"], 1e-3, 500)
+    assert world.touches("cube", 1e-3)
+    assert not world.touches("cube", 1e-3, ignore="floor")
+    assert not world.touches("cube", -1.0)
+
+
 def test_the_digest_depends_on_every_body_and_not_on_the_order_of_making_them(world):
     def digest(labels, x=0.0):
         world.reset()

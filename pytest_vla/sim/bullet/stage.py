@@ -106,19 +106,29 @@ class Picture:
         return unpacked(self.pixels)
 
     @property
-    def empty(self) -> NDArray[np.bool_]:
-        return self.seen < 0
-
-    @property
     def props(self) -> NDArray[np.int32]:
         """The index of the prop in each pixel, -1 where there is none."""
         return self.numbered(np.array([*range(len(self.bodies)), -1], dtype=np.int32))
 
     def numbered(self, numbers: NDArray[Number]) -> NDArray[Number]:
         """In each pixel the number of its prop: `numbers` has one for each of them, and the last for none."""
+        return self._numbers(numbers).take(self.seen, mode="wrap")  # "nothing" is -1, which is the last entry
+
+    def laid_over(
+        self, image: NDArray[np.uint8], ids: NDArray[Number], numbers: NDArray[Number]
+    ) -> tuple[NDArray[np.uint8], NDArray[Number]]:
+        """The props in front of an image with a number in each pixel: only what they cover is written."""
+        image, ids, seen = image.copy(), ids.copy(), self.seen.reshape(-1)
+        covered = (seen >= 0).nonzero()[0]
+        image.reshape(-1, 3)[covered] = unpacked(self.pixels.reshape(-1).take(covered))
+        ids.reshape(-1)[covered] = self._numbers(numbers).take(seen.take(covered))
+        return image, ids
+
+    def _numbers(self, numbers: NDArray[Number]) -> NDArray[Number]:
+        """The number of each body, and last that of none."""
         table = np.full(max(self.bodies, default=-1) + 2, numbers[-1], dtype=numbers.dtype)
         table[list(self.bodies)] = numbers[:-1]
-        return table.take(self.seen, mode="wrap")  # "nothing" is -1, which is the last entry
+        return table
 
 
 def unpacked(pixels: NDArray[np.uint32]) -> NDArray[np.uint8]:

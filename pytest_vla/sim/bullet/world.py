@@ -173,6 +173,11 @@ class BulletWorld(Client):
                 found.append(Contact(self._labels[point[2]], point[8], point[7]))
         return found
 
+    def touches(self, label: str, within_m: float, ignore: str = "") -> bool:
+        """Whether anything (else than one that is ignored) touches a body, after the last step."""
+        labels, points = self._labels, self.p.getContactPoints(bodyA=self._bodies[label], physicsClientId=self.id)
+        return any(point[8] <= within_m and labels[point[2]] != ignore for point in points)
+
     def top_below(self, label: str, ignore: Iterable[str] = ()) -> float:
         """Height of the highest box around another body under this body's box: free fall ends no higher than that."""
         p, c = self.p, self.id

@@ -72,4 +72,5 @@ def grasp_point(shape: str) -> tuple[float, float, float]:
 
 
 def _clipped(spot: Spot) -> np.ndarray:
-    return np.array([np.clip(spot[0], *WORKSPACE_X_M), np.clip(spot[1], *WORKSPACE_Y_M)], dtype=np.float32)
+    (low_x, high_x), (low_y, high_y) = WORKSPACE_X_M, WORKSPACE_Y_M
+    return np.array([min(max(spot[0], low_x), high_x), min(max(spot[1], low_y), high_y)], dtype=np.float32)

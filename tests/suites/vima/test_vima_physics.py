@@ -57,3 +57,16 @@ def test_a_thing_put_down_beside_the_middle_of_another_stays_with_it(table, shap
         grasp = 0.03 if shape == "ring" else 0.0
         table.act(Move((x + grasp, y), (spot[0] + grasp, spot[1])).action(), None)
         assert math.dist(table.state()["high"].xy, (0.5, 0.0)) < 0.1
+
+
+def test_a_reading_of_the_table_is_renewed_by_all_that_moves_things(table):
+    table.reset([Thing("block", Look("block", "red"), (0.5, 0.1))], "suction")
+    first = table.state()
+    assert table.state() is first
+    table.push("block", (0.05, 0.0))
+    pushed = table.state()["block"]
+    assert pushed.xy == pytest.approx((0.55, 0.1), abs=1e-3)
+    table.act(Move(pushed.xy, (0.4, -0.2)).action(), None)
+    assert table.state()["block"].xy == pytest.approx((0.4, -0.2), abs=5e-3)
+    table.reset([Thing("block", Look("block", "red"), (0.5, 0.1))], "suction")
+    assert table.state() == first
