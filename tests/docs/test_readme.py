@@ -1,5 +1,6 @@
 """What the README and the docs tell people to type works as typed."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -35,7 +36,8 @@ def write_examples(text, folder):
 def type_in(folder, line):
     """Run one line as a shell would, with the programs of this interpreter's environment first."""
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    return subprocess.run(line, shell=True, cwd=folder, capture_output=True, text=True, env={"PATH": path})
+    environment = {"PATH": path, "PYTEST_ADDOPTS": os.environ["PYTEST_ADDOPTS"]}
+    return subprocess.run(line, shell=True, cwd=folder, capture_output=True, text=True, env=environment)
 
 
 def test_quick_start_is_two_commands():
