@@ -23,6 +23,9 @@ REPOSITORY = Path(__file__).parent.parent
 settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("tests")
 
+# As many processes as cores run already: threads of torch would spin while they wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background job: then no child hears Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
