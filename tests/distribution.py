@@ -13,6 +13,7 @@ HERE = Path(__file__).parent
 FIRST = ("engines", "e2e", "explain", "hunt", "inference", "isolate", "plugin", "gate", "docs", "report", "suites")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
     """One more than there are cores: tests wait for processes, and for time to pass."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
@@ -25,6 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: ranks.get(item.path.relative_to(HERE).parts[0], len(FIRST)))
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """A file's tests run on one worker, so that what they share is made once; a typed `--dist` still wins."""
     if config.getvalue("dist") != "load":
