@@ -6,10 +6,16 @@ import json
 import os
 import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from distribution import (  # noqa: F401  (hooks)
+    pytest_collection_modifyitems,
+    pytest_xdist_auto_num_workers,
+    pytest_xdist_make_scheduler,
+)
 from hypothesis import settings
 
 REPOSITORY = Path(__file__).parent.parent
@@ -17,10 +23,29 @@ REPOSITORY = Path(__file__).parent.parent
 settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("tests")
 
+# As many processes as cores run already: threads of torch would spin while they wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background job: then no child hears Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+LEAN = "-p no:hypothesispytest -p no:syrupy -p no:anyio"
 TOY_SUITE = REPOSITORY / "docs" / "examples" / "test_reach.py"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def lean_runs() -> Iterator[None]:
+    """Runs that tests start do without plugins that have no part in them: each costs every process half a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_ADDOPTS", LEAN)
+        yield
+
+
+@pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """pytest's own takes such options out of the environment."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", LEAN)
+    return pytester
 
 
 @pytest.fixture(scope="session")
@@ -39,8 +64,6 @@ def torch() -> ModuleType:
 @pytest.fixture
 def reach(numpy_stays: None, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """An empty project with the example suite `reach`, and misbehaving policies in the module `bad`."""
-    # Plugins that have no part in these runs cost a second each.
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
     monkeypatch.setattr("pytest_vla.registry._registered", {})
     shutil.copy(TOY_SUITE, pytester.path)
     shutil.copy(Path(__file__).parent / "plugin" / "bad.py", pytester.path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from pytest_vla.benchmark import Benchmark
 from pytest_vla.hunt.items import PARAMETER, HuntKey, check_unique_hunts, hunt_of, hunted_of, parametrize_hunts
+from pytest_vla.hunt.mark import WITHOUT_HYPOTHESIS
 from pytest_vla.hunt.resume import Begun, Resumed
 from pytest_vla.run import Run
 
@@ -30,7 +32,7 @@ class HuntHooks:
         """On the controller: the run folder."""
         self.resumed = Resumed()
         self.complaint: str | None = None
-        """What is wrong with a hunt's axes, found while collecting; said when that is done."""
+        """Why hunts cannot be: found while collecting, said when that is done."""
         if self._input:
             self.resumed = Resumed.from_dict(self._input["resumed"])
 
@@ -48,6 +50,8 @@ class HuntHooks:
         if asked is None:
             return None
         try:
+            if find_spec("hypothesis") is None:
+                raise pytest.UsageError(WITHOUT_HYPOTHESIS)
             parametrize_hunts(metafunc, asked, self.execution.settings, self.hands, self.resumed.finished)
         except pytest.UsageError as error:
             self.complaint = str(error)

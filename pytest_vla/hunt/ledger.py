@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_vla.hunt.mark import WITHOUT_HYPOTHESIS
 from pytest_vla.hunt.outcome import Find, HuntError
 from pytest_vla.hunt.space import Space
 from pytest_vla.perturb import Perturbation, PerturbationError
@@ -63,5 +64,5 @@ def open_database(folder: Path) -> Any:
     try:
         from hypothesis.database import DirectoryBasedExampleDatabase
     except ImportError:
-        raise HuntError('hunts need Hypothesis: pip install "pytest-vla[hunt]"') from None
+        raise HuntError(WITHOUT_HYPOTHESIS) from None
     return DirectoryBasedExampleDatabase(folder)

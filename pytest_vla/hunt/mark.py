@@ -14,6 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 MARK = "vla_hunt"
 DEFAULT_EPISODES = 500
 DEFAULT_SCENES = 10
+WITHOUT_HYPOTHESIS = 'hunts need Hypothesis: pip install "pytest-vla[hunt]"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ NAMED = re.compile(r"# (\w+\.(?:py|toml))\n")
 
 #: Commands that need a network, a display, another machine or an hour: they are parsed, not run.
 ONLY_PARSED = ("pip install", "pre-commit", "chromium", "pytest tests", "pytest-vla install", "--vla-suite=metaworld")
-ONLY_PARSED += ("--vla-engine=ray",)
+ONLY_PARSED += ("--vla-engine=ray", "env:octo", "my_smolvla", "python -m benchmarks")
 ONLY_PARSED += ("ws://", "pytest-vla suites metaworld", "pytest-vla import", "outputs/train/")
 PARSED_PYTHON = "# parsed only"  # how a block begins that takes a model and data of the reader's own
 PRELUDE = "import pytest_vla as vla\nfrom test_reach import ReachSuite\n"

@@ -68,7 +68,7 @@ class Job:
         self.environment = {
             "PATH": f"{programs}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}/usr/bin{os.pathsep}/bin",
             "HOME": str(path),
-            "PYTEST_ADDOPTS": "-p no:hypothesispytest -p no:syrupy -p no:cacheprovider",
+            "PYTEST_ADDOPTS": "-p no:hypothesispytest -p no:syrupy -p no:anyio -p no:cacheprovider",
             "GITHUB_ACTION_PATH": str(self.action),
             "GITHUB_ACTIONS": "true",
         }

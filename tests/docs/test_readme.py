@@ -1,5 +1,6 @@
 """What the README and the docs tell people to type works as typed."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -35,7 +36,8 @@ def write_examples(text, folder):
 def type_in(folder, line):
     """Run one line as a shell would, with the programs of this interpreter's environment first."""
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    return subprocess.run(line, shell=True, cwd=folder, capture_output=True, text=True, env={"PATH": path})
+    environment = {"PATH": path, "PYTEST_ADDOPTS": os.environ["PYTEST_ADDOPTS"]}
+    return subprocess.run(line, shell=True, cwd=folder, capture_output=True, text=True, env=environment)
 
 
 def test_quick_start_is_two_commands():
@@ -76,18 +78,23 @@ def test_the_suite_page_runs_as_pasted(tmp_path):
         assert "episodes solved, 0 errors" in type_in(tmp_path, line).stdout, line
 
 
-@pytest.mark.slow
-def test_the_mujoco_page_runs_as_pasted(tmp_path):
+@pytest.mark.proof
+def test_the_commands_of_the_mujoco_page_run_as_pasted(tmp_path):
     pytest.importorskip("mujoco")
-    from pytest_vla.kit.bench import SceneEdits
-
     text = (REPOSITORY / "docs" / "mujoco_suite.md").read_text()
     shutil.copytree(REPOSITORY / "docs" / "examples" / "workbench", tmp_path / "workbench")
     for line in commands(text):
         result = type_in(tmp_path, line)
         assert result.returncode == 0, line + result.stdout + result.stderr
         assert "episodes solved, 0 errors" in result.stdout, line
+
+
+def test_the_code_of_the_mujoco_page_runs_as_pasted():
+    pytest.importorskip("mujoco")
+    from pytest_vla.kit.bench import SceneEdits
+
     names = {}
+    text = (REPOSITORY / "docs" / "mujoco_suite.md").read_text()
     exec("\n".join(blocks(text, "python")), names)
     env = names["WorkbenchSuite"]().make_env("press_button")
     env.world.reset(names["BENCH"], [names["Flap"]("flap", (0.0, 0.0))], SceneEdits())
@@ -110,7 +117,7 @@ def test_links_between_the_docs_lead_somewhere():
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_the_training_page_runs_as_pasted(tmp_path):
     text = (REPOSITORY / "docs" / "train.md").read_text()
     write_examples(text, tmp_path)

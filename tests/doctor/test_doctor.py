@@ -215,7 +215,6 @@ def test_the_command_exits_by_what_it_found_and_writes_it_as_data(tmp_path, monk
 
 def test_a_run_examines_its_policy_over_the_shared_server_and_reports_it(pytester, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", f"{REPOSITORY}:{pytester.path}")
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
     pytester.makepyfile(
         doctored=POLICY,
         test_reach="""

@@ -210,7 +210,7 @@ PAIRS = [(kind, suites) for kind, makers in KINDS_OF.items() for suites in maker
 def environment(folder):
     path = f"{folder}{os.pathsep}{FOLDER}"
     cache = {"HF_HOME": str(folder / "cache"), "PYTEST_VLA_TRUST_REMOTE_CODE": "1"}
-    return {**os.environ, **cache, "PYTHONPATH": path, "PYTEST_ADDOPTS": "-p no:syrupy -p no:hypothesispytest"}
+    return {**os.environ, **cache, "PYTHONPATH": path}
 
 
 def play(folder, kind, suites, workers):

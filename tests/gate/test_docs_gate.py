@@ -14,10 +14,10 @@ TEXT = (REPOSITORY / "docs" / "gate.md").read_text()
 BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_the_commands_of_the_page_end_as_it_says(tmp_path):
     shutil.copy(REPOSITORY / "docs" / "examples" / "test_reach.py", tmp_path)
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "PYTEST_ADDOPTS": ""}
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
     commands = 0
     for kind, content in BLOCK.findall(TEXT):
         if kind == "toml":

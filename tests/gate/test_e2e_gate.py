@@ -35,7 +35,7 @@ class NearOnly(Straight):
 """
 PASS, FAIL, USAGE, UNDECIDED = 0, 1, 4, 6
 EPISODES = 30
-PLAIN = {**os.environ, "PYTEST_ADDOPTS": "-p no:hypothesispytest -p no:syrupy -p no:cacheprovider"}
+PLAIN = {**os.environ, "PYTEST_ADDOPTS": "-p no:hypothesispytest -p no:syrupy -p no:anyio -p no:cacheprovider"}
 
 
 class Project:

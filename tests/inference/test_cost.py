@@ -60,7 +60,6 @@ def test_slow(policy, env, episode):
 @pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["here", "served"])
 def test_calls_are_timed_without_what_is_drawn_for_them(pytester, monkeypatch, workers):
     monkeypatch.setenv("PYTHONPATH", f"{REPOSITORY}:{pytester.path}")
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
     pytester.makepyfile(test_slow=SUITE, sleeps=POLICY)
     pytester.runpytest_subprocess("--vla-policy=sleeps:Sleeps", "--vla-run-dir=run", *workers)
     lines = [json.loads(line) for line in (pytester.path / "run" / "run.jsonl").read_text().splitlines()]

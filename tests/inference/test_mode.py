@@ -52,10 +52,10 @@ def digests(run):
 @pytest.mark.slow
 def test_a_gated_run_has_the_same_bits_at_any_n_and_replays_as_it_was(company):
     options = ["test_reach.py", "--vla-policy=company:Company", "--vla-episodes=4", "--vla-gate"]
-    for name, workers in (("alone", []), ("two", ["-n2"]), ("four", ["-n4"])):
+    for name, workers in (("alone", []), ("four", ["-n4"])):
         result = company.runpytest_subprocess(*options, f"--vla-run-dir={name}", *workers)
         result.stdout.fnmatch_lines(["vla: deterministic, 1 row a call; --vla-no-deterministic batches freely"])
-    assert digests(company.path / "alone") == digests(company.path / "two") == digests(company.path / "four")
+    assert digests(company.path / "alone") == digests(company.path / "four")
     replayed = company.run("pytest-vla", "replay", "four", "reach/far-windy-03", "--trust")
     replayed.stdout.fnmatch_lines(["*same*"])
 

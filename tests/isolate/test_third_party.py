@@ -47,7 +47,6 @@ def somebody(numpy_stays, pytester, tmp_path, monkeypatch):
     )
     monkeypatch.setenv("PYTHONPATH", str(site))
     monkeypatch.setenv("PYTEST_VLA_ENVS", str(pytester.path / "envs"))
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
     return package
 
 

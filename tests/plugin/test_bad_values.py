@@ -1,6 +1,7 @@
 """A value that no run file can hold costs its one episode, in one process and between several."""
 
 import json
+from collections import defaultdict
 
 import pytest
 
@@ -11,70 +12,92 @@ SUITE = """
 import pytest_vla as vla
 from test_reach import ReachSuite
 
-class Odd(ReachSuite):
-    name = "odd"
+class {name}(ReachSuite):
+    name = "{name}"
     odd = False
     {method}
 
-@vla.benchmark(Odd(), task="near", partition="calm", episodes=3)
-def test_odd(policy, env, episode):
-    vla.get_suite("odd").odd = episode.index == 1
+@vla.benchmark({name}(), task="near", partition="calm", episodes=3)
+def test_{name}(policy, env, episode):
+    vla.get_suite("{name}").odd = episode.index == 1
     assert vla.rollout(policy, env, episode)
 """
 METHODS = {
-    "nan progress": "def progress(self, env): return float('nan') if self.odd else 0.5",
-    "infinite progress": "def progress(self, env): return float('inf') if self.odd else 0.5",
-    "nan feature": "def features(self, env): return {'size': float('nan') if self.odd else 0.5}",
+    "nan_progress": "def progress(self, env): return float('nan') if self.odd else 0.5",
+    "infinite_progress": "def progress(self, env): return float('inf') if self.odd else 0.5",
+    "nan_feature": "def features(self, env): return {'size': float('nan') if self.odd else 0.5}",
     "provenance": "def provenance(self): return {'renderer': chr(0xd800) if self.odd else 'a'}",
     "digest": "def digest(self, env): return chr(0xd800) if self.odd else 'a'",
 }
 
 
 def outcomes(folder):
+    """What became of each episode, by suite, task and partition."""
     run = read_run(folder)
     assert run.damaged == ()
     assert run.ended
-    return {record.key.index: (record.outcome, record.result.reason) for record in run.records()}
+    found = defaultdict(dict)
+    for record in run.records():
+        found[record.key.suite, record.key.task, record.key.partition][record.key.index] = (
+            record.outcome,
+            record.result.reason,
+        )
+    return dict(found)
 
 
 @pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_a_bad_value_of_a_suite_is_an_error_of_its_episode(reach, method, workers):
-    reach.makepyfile(test_odd=SUITE.format(method=method))
-    options = ["test_odd.py", "--vla-policy=oracle", "--vla-run-dir=run", "--vla-report=page", *workers]
-    result = reach.runpytest_subprocess(*options)
+def test_a_bad_value_of_a_suite_is_an_error_of_its_episode(reach, workers):
+    for name, method in METHODS.items():
+        (reach.path / f"test_{name}.py").write_text(SUITE.format(name=name, method=method))
+    files = [f"test_{name}.py" for name in METHODS]
+    result = reach.runpytest_subprocess(
+        *files, "--vla-policy=oracle", "--vla-run-dir=run", "--vla-report=page", *workers
+    )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
-    assert outcomes(reach.path / "run") == {0: ("solved", None), 1: ("error", "env_error"), 2: ("solved", None)}
+    expected = {0: ("solved", None), 1: ("error", "env_error"), 2: ("solved", None)}
+    assert outcomes(reach.path / "run") == {(name, "near", "calm"): expected for name in METHODS}
+
+
+BODIES = {  # by the cell in which each is tried: what the test does, what its second episode comes to
+    ("near", "calm"): (
+        "assert vla.rollout(policy, env, episode); assert episode.index != 1, chr(0xd800)",
+        ("solved", None),
+    ),
+    ("near", "windy"): (
+        "assert episode.index != 1, chr(0xd800); assert vla.rollout(policy, env, episode)",
+        ("error", "test_error"),
+    ),
+    ("far", "calm"): (
+        "if episode.index == 1: pytest.skip(chr(0xd800))\n    assert vla.rollout(policy, env, episode)",
+        None,
+    ),
+    ("far", "windy"): (
+        "record_property('size', object()); assert vla.rollout(policy, env, episode)",
+        ("solved", None),
+    ),
+}
 
 
 @pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
-@pytest.mark.parametrize(
-    ("body", "outcome"),
-    [
-        ("assert vla.rollout(policy, env, episode); assert episode.index != 1, chr(0xd800)", ("solved", None)),
-        ("assert episode.index != 1, chr(0xd800); assert vla.rollout(policy, env, episode)", ("error", "test_error")),
-        ("if episode.index == 1: pytest.skip(chr(0xd800))\n    assert vla.rollout(policy, env, episode)", None),
-        ("record_property('size', object()); assert vla.rollout(policy, env, episode)", ("solved", None)),
-    ],
-    ids=["objection", "test error", "skip", "property"],
-)
-def test_a_bad_value_of_a_test_loses_no_episode(reach, body, outcome, workers):
-    reach.makepyfile(
-        test_odd=f"""
-import pytest
-import pytest_vla as vla
-import test_reach
-
-@vla.benchmark("reach", task="near", partition="calm", episodes=3)
-def test_odd(policy, env, episode, record_property):
+def test_a_bad_value_of_a_test_loses_no_episode(reach, workers):
+    functions = [
+        f"""
+@vla.benchmark("reach", task="{task}", partition="{partition}", episodes=3)
+def test_{task}_{partition}(policy, env, episode, record_property):
     {body}
 """
+        for (task, partition), (body, _) in BODIES.items()
+    ]
+    (reach.path / "test_odd.py").write_text(
+        "import pytest\nimport pytest_vla as vla\nimport test_reach\n" + "".join(functions)
     )
     result = reach.runpytest_subprocess("test_odd.py", "--vla-policy=oracle", "--vla-run-dir=run", *workers)
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
     found = outcomes(reach.path / "run")
-    assert (found.pop(1, None), found) == (outcome, {0: ("solved", None), 2: ("solved", None)})
+    for cell, (_, outcome) in BODIES.items():
+        episodes = found["reach", *cell]
+        assert (episodes.pop(1, None), episodes) == (outcome, {0: ("solved", None), 2: ("solved", None)}), cell
 
 
 @pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
@@ -90,7 +113,8 @@ def test_a_policy_that_raises_half_a_letter_is_an_error_of_its_own(reach, worker
     options = ["--vla-policy=odd_policy:Odd", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=2"]
     result = reach.runpytest_subprocess(*options, "--vla-run-dir=run", *workers)
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
-    assert outcomes(reach.path / "run") == {0: ("error", "policy_error"), 1: ("error", "policy_error")}
+    expected = {0: ("error", "policy_error"), 1: ("error", "policy_error")}
+    assert outcomes(reach.path / "run") == {("reach", "near", "calm"): expected}
 
 
 KEY = EpisodeKey("dice", "push", "L1", 0)

@@ -11,7 +11,7 @@ OPTIONS = ["--vla-task=near", "--vla-episodes=1"]
 @pytest.fixture
 def named(reach):
     for policy, name in (("oracle", "first"), ("noop", "second")):
-        reach.runpytest_subprocess(f"--vla-policy={policy}", *OPTIONS, f"--vla-run-name={name}")
+        reach.runpytest(f"--vla-policy={policy}", *OPTIONS, f"--vla-run-name={name}")
     return reach
 
 

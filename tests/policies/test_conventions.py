@@ -189,7 +189,6 @@ def flipped():
 @pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["here", "served"])
 def test_a_persons_correction_is_applied_said_and_recorded(pytester, monkeypatch, workers):
     monkeypatch.setenv("PYTHONPATH", f"{REPOSITORY}:{pytester.path}")
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
     pytester.makepyfile(test_reach=RUN, flipping=POLICY)
     pytester.makepyprojecttoml("[tool.pytest_vla.conventions]\ngripper = -1\n")
     result = pytester.runpytest_subprocess("--vla-policy=flipping:flipped", "--vla-run-dir=run", *workers)

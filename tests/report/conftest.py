@@ -24,7 +24,10 @@ CHROMIUM_ARGUMENTS = [
 
 def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A run in a process of its own."""
-    environment = {**os.environ, "PYTEST_ADDOPTS": "-p no:hypothesispytest -p no:syrupy -p no:cacheprovider"}
+    environment = {
+        **os.environ,
+        "PYTEST_ADDOPTS": "-p no:hypothesispytest -p no:syrupy -p no:anyio -p no:cacheprovider",
+    }
     command = [sys.executable, "-m", "pytest", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=300)
 

@@ -50,7 +50,7 @@ def folder(tmp_path_factory):
 def run(path, *command, **environment):
     import os
 
-    env = {**os.environ, "PYTEST_ADDOPTS": "-p no:cacheprovider", **environment}
+    env = {**os.environ, "PYTEST_ADDOPTS": f"{os.environ['PYTEST_ADDOPTS']} -p no:cacheprovider", **environment}
     done = subprocess.run([sys.executable, *command], cwd=path, env=env, capture_output=True, text=True, timeout=300)
     assert "Traceback" not in done.stderr, done.stderr
     return done.stdout + done.stderr

@@ -18,7 +18,7 @@ def commands():
     return [line for block in re.findall(r"```\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_every_command_of_the_report_page_works(tmp_path):
     pytest.importorskip("pybullet")
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}

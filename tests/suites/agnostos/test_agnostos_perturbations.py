@@ -39,7 +39,7 @@ def test_a_scene_axis_changes_the_picture_or_the_physics(floating, name):
     assert np.array_equal(again, picture)
 
 
-@pytest.mark.parametrize("level", [3, 8])
+@pytest.mark.parametrize("level", [pytest.param(3, marks=pytest.mark.proof), 8])
 def test_all_axes_at_once_end_in_no_error(floating, level):
     suite, env = floating
     everything = ",".join(f"{name}={level}" for name in NAMES)

@@ -102,7 +102,10 @@ def test_five_cameras_and_a_size_that_is_an_option(suite, env):
     small.close()
 
 
-@pytest.mark.parametrize("name", ["agnostos", "agnostos_strict", "agnostos_floating", "agnostos_delta"])
+@pytest.mark.parametrize(
+    "name",
+    ["agnostos", "agnostos_strict", "agnostos_floating", pytest.param("agnostos_delta", marks=pytest.mark.proof)],
+)
 def test_each_suite_keeps_the_contract(name):
     check_suite(get_suite(name), tasks=["stack_blocks", "push_buttons", "take_lid_off_saucepan"])
 

@@ -17,7 +17,7 @@ def test_the_first_chains_are_the_official_ones():
     assert hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest() == SHA256_OF_FIRST
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_all_chains_and_scenes_are_the_official_ones():
     assert chains.fingerprint() == chains.SHA256
 

@@ -53,7 +53,6 @@ def test_what_is_absent_is_said_one_after_the_other(suite, tmp_path, monkeypatch
 
 def test_without_it_a_run_is_one_skip_with_the_reason(numpy_stays, pytester, monkeypatch):
     monkeypatch.setenv("PYTEST_VLA_ENVS", str(pytester.path / "empty"))
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
     result = pytester.runpytest_subprocess("--vla-suite=rlbench", "--vla-policy=random", "--vla-episodes=1", "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*suite 'rlbench' needs the environment 'rlbench': pytest-vla install rlbench*"])

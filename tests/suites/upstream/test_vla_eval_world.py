@@ -24,7 +24,6 @@ def project(numpy_stays, pytester, monkeypatch):
     """A folder with the benchmark classes and a policy."""
     for name in ("reaching.py", "walking.py"):
         shutil.copy(HERE / name, pytester.path)
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
     monkeypatch.delenv("PYTEST_VLA_DESCRIPTIONS", raising=False)
     return pytester
 

@@ -237,7 +237,7 @@ def one_of(rng, free):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("biased", [shrunk, leaning])
+@pytest.mark.parametrize("biased", [shrunk, pytest.param(leaning, marks=pytest.mark.proof)])
 def test_a_biased_sampler_is_found_out(monkeypatch, biased):
     def draw_spot(rng, free):
         row, column = biased(rng, free, *one_of(rng, free))
@@ -248,7 +248,7 @@ def test_a_biased_sampler_is_found_out(monkeypatch, biased):
     assert rejected(found), found
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_biased_sweep_is_found_out(monkeypatch):
     monkeypatch.setattr(Draw, "uniform", lambda self, low, high: low + (high - low) * (0.05 + 0.9 * self.rng.uniform()))
     assert rejected(p_values("sweep_without_touching", "novel_task_generalization", 1000))

@@ -1,0 +1,37 @@
+"""How `pytest tests -n auto` is spread over workers: most of its time is that of processes which the tests start."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+#: Rooms that take longest come first; the quick ones even out the end.
+FIRST = ("engines", "e2e", "explain", "hunt", "inference", "isolate", "plugin", "gate", "docs", "report", "suites")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One more than there are cores: tests wait for processes, and for time to pass."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ranks = {room: rank for rank, room in enumerate(FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path.relative_to(HERE).parts[0], len(FIRST)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file's tests run on one worker, so that what they share is made once; a typed `--dist` still wins."""
+    if config.getvalue("dist") != "load":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False  # by number of tests: ours are by time
+    return LoadFileScheduling(config, log)
