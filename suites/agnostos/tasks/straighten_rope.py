@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from pytest_vla.kit.hand import down
-from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, easier, up
+from pytest_vla.kit.keyframes import CLOSED, OPEN, Keyframe, Look, easier, turned, up
 from pytest_vla.kit.mechanisms import rope
 from pytest_vla.kit.predicates import In, all_of
 from pytest_vla.kit.solids import box, shown
@@ -45,7 +45,9 @@ def straighten_rope(draw: Draw) -> Instance:
             yield Keyframe(up(hold, 0.08), OPEN)
             yield Keyframe(hold, CLOSED)
             x, y, _ = (root @ at(side * (APART_M / 2 - 0.005))).position
-            drop = Pose((x, y, LOW_M + 0.004), hold.rotation)  # a hand that turns would swing the rope about
+            # Along the rope as it is to lie, the short way: a hand that turns further would swing it about.
+            turn_rad = (root.yaw - end.yaw + math.pi / 2) % math.pi - math.pi / 2
+            drop = turned(Pose((x, y, LOW_M + 0.004), hold.rotation), turn_rad)
             yield Keyframe(drop, OPEN)
             yield Keyframe(up(drop, 0.10), OPEN)
 
