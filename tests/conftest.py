@@ -13,7 +13,6 @@ from types import ModuleType
 import pytest
 from distribution import (  # noqa: F401  (hooks)
     pytest_collection_modifyitems,
-    pytest_xdist_auto_num_workers,
     pytest_xdist_make_scheduler,
 )
 from hypothesis import settings

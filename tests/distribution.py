@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,6 @@ import pytest
 HERE = Path(__file__).parent
 #: Rooms that take longest come first; the quick ones even out the end.
 FIRST = ("engines", "e2e", "explain", "hunt", "inference", "isolate", "plugin", "gate", "docs", "report", "suites")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int | None:
-    """One more than there are cores: tests wait for processes, and for time to pass."""
-    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
-        return None
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

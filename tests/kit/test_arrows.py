@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest_vla.kit
 
-ALLOWED = ("drawing", "episode", "kit", "perturb", "policies", "sim", "suite")
+ALLOWED = ("drawing", "episode", "kit", "perturb", "policies", "registry", "sim", "suite")
 
 
 def imported(path):
