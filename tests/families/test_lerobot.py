@@ -11,26 +11,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from lerobot_interpreter import lerobots_python
 
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.isolate.environment import environment, python_of
 from pytest_vla.isolate.family import HOME, has_environment
 from pytest_vla.policies import load_policy
-
-if not has_environment("lerobot"):
-    pytest.skip("LeRobot is not installed: pytest-vla install lerobot", allow_module_level=True)
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"
 KINDS = ["act", "act_ensemble", "diffusion", "diffusion_ddim", "vqbet", "smolvla", "pi0", "pi05"]
 QUICK = ("act", "diffusion", "smolvla")
-
-
-def lerobots_python(*arguments: object) -> str:
-    command = [str(python_of(environment("lerobot").folder)), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize(

@@ -6,30 +6,18 @@ They run where `pytest-vla install lerobot` was done.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from lerobot_interpreter import lerobots_python
 
-from pytest_vla.isolate.environment import environment, python_of
-from pytest_vla.isolate.family import HOME, has_environment
-
-if not has_environment("lerobot"):
-    pytest.skip("LeRobot is not installed: pytest-vla install lerobot", allow_module_level=True)
+from pytest_vla.isolate.family import HOME
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
-
-
-def lerobots_python(*arguments: object) -> str:
-    command = [str(python_of(environment("lerobot").folder)), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize(
