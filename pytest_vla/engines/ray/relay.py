@@ -19,9 +19,10 @@ def main() -> None:
     door, seat, *arguments = sys.argv[1:]
     worker = Worker()
     for _ in range(TRIES):
-        worker.seated(_connected(door, int(seat), arguments))
-        if worker.listened():
-            return
+        with suppress(OSError):  # the node of that place was lost since it was given
+            worker.seated(_connected(door, int(seat), arguments))
+            if worker.listened():
+                return
 
 
 class Worker:
