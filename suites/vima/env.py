@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from pytest_vla.kit.axes import contradicted
 from pytest_vla.kit.env import Observation, Step, TaskEnv
 from pytest_vla.kit.goals import Verdict
 from pytest_vla.perturb import scene_edits
+from pytest_vla.sim.bullet import Watch
 
 from .axes import TABLE
 from .edits import NEUTRAL, SceneEdits
@@ -24,7 +24,7 @@ from .kit.prompt import Asset, AssetImages, Prompt, PromptSpec
 from .kit.scene import WORKSPACE_X_M, WORKSPACE_Y_M, Instance
 from .kit.sweep import SweepJudge
 from .kit.task import Task
-from .tools import InvalidAction, Watch
+from .tools import InvalidAction
 from .world import FIRST_OBJECT_ID, Tabletop
 
 IMAGE_SHAPE = (128, 256)
@@ -85,12 +85,13 @@ class VimaEnv(TaskEnv):
         self.ids = {label: int(number) for label, number in zip(labels, numbers, strict=True)}
         self.verdict = Verdict()
         self.instance.judge.progress(self.table.state())
+        self._watch = self._looks_on_the_way()
 
     def step(self, action: Action) -> Step:
         """Carry out one action. It ends when everything is at rest or the step budget is used up."""
         self._push()
         try:
-            self.table.act(_well_formed(action), self._watch())
+            self.table.act(_well_formed(action), self._watch)
         except InvalidAction as error:
             return self.outcome(Verdict(failure=str(error)), "invalid_action")
         self.verdict = self.instance.judge.update(self.table.state())
@@ -110,12 +111,12 @@ class VimaEnv(TaskEnv):
     def close(self) -> None:
         self.table.close()
 
-    def _watch(self) -> Watch | None:
-        """What is done at every moment of a motion: nothing, but for tasks in which the way counts."""
+    def _looks_on_the_way(self) -> Watch | None:
+        """What looks at a motion as it goes: nothing, but for tasks in which the way counts."""
         judge, table = self.instance.judge, self.table
         if not isinstance(judge, SweepJudge):
             return None
-        return partial(judge.watch, partial(table.moving_state, judge.targets))
+        return Watch(lambda: judge.look_at_line(table.moving_state(judge.targets)), judge.look_every)
 
     def observe(self) -> Observation:
         views = self.table.views(self.ids)

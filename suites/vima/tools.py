@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_vla.kit.layout import Spot
-from pytest_vla.sim.bullet import STEP_HZ, BulletWorld
+from pytest_vla.sim.bullet import STEP_HZ, BulletWorld, Watch
 from pytest_vla.sim.meshes.mesh import cube_corners
 from pytest_vla.sim.pose import Pose, Quaternion, Vector, inverse, multiply
 
@@ -39,8 +39,6 @@ ARRIVED_M, ARRIVED_RAD = 1e-4, 1e-3
 FLOOR_Z_M = -0.004  # no descent goes below
 MAX_TILT_RAD = math.radians(60)
 
-Watch = Callable[[], None]
-
 
 class InvalidAction(Exception):
     """A well-formed action that no arm could carry out; the text says why in one sentence."""
@@ -65,7 +63,7 @@ def upright_enough(rotation: np.ndarray, name: str) -> Quaternion:
 
 @dataclass
 class Gantry:
-    """Moves the tool body, and tells a watcher after every simulator step."""
+    """Moves the tool body, while a watch looks at what happens on the way."""
 
     world: BulletWorld
     watch: Watch | None = None

@@ -14,7 +14,7 @@ from pytest_vla.kit.cameras import turn_of, turned_about
 from pytest_vla.kit.edits import LightEdit
 from pytest_vla.kit.images import LazyImages
 from pytest_vla.kit.layout import Spot
-from pytest_vla.sim.bullet import DAYLIGHT, BulletStage, BulletWorld, Camera, Light, Prop
+from pytest_vla.sim.bullet import DAYLIGHT, BulletStage, BulletWorld, Camera, Light, Prop, Watch
 from pytest_vla.sim.meshes.mesh import Mesh, sheet
 from pytest_vla.sim.pose import Pose, Vector, yaw_rotation
 from pytest_vla.sim.view import vector
@@ -26,7 +26,7 @@ from .kit.task import Tool
 from .meshes import collision_parts, line_mesh, three_sided_mesh, visual_mesh
 from .objects import OBJECTS
 from .textures import texture_image
-from .tools import FLOOR, TOOL_START, Spatula, Suction, Watch
+from .tools import FLOOR, TOOL_START, Spatula, Suction
 
 FLOOR_Z_M = -0.001
 STILL_M_S = 5e-3

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pybullet")
 
-from pytest_vla.sim.bullet import BulletError, BulletStage, BulletWorld, Camera, Prop
+from pytest_vla.sim.bullet import BulletError, BulletStage, BulletWorld, Camera, Prop, Watch
 from pytest_vla.sim.pose import Pose, inverse, multiply, yaw_rotation
 
 CORNERS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
@@ -76,6 +76,15 @@ def test_a_driven_body_keeps_its_speed_and_carries_what_it_grips(world):
         world.step()
     assert world.pose("hand").position[2] == pytest.approx(0.5, abs=1e-3)
     assert world.pose("held").position[2] < 0.4
+
+
+def test_a_watch_looks_after_every_so_many_steps_whatever_pieces_they_come_in(world):
+    seen = []
+    watch = Watch(lambda: seen.append(world.steps), every=10)
+    for steps in (1, 8, 1, 4, 25, 0, 2):
+        world.run(steps, watch)
+    assert seen == [10, 20, 30, 40]
+    assert world.steps == 41
 
 
 def test_contacts_name_the_other_body(world):

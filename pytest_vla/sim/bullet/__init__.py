@@ -16,7 +16,7 @@ from pytest_vla.sim.bullet.stage import (
     Prop,
     unpacked,
 )
-from pytest_vla.sim.bullet.world import STEP_HZ, BulletWorld, Contact
+from pytest_vla.sim.bullet.world import STEP_HZ, BulletWorld, Contact, Watch
 
 __all__ = [
     "DAYLIGHT",
@@ -30,5 +30,6 @@ __all__ = [
     "Mesh",
     "Picture",
     "Prop",
+    "Watch",
     "unpacked",
 ]

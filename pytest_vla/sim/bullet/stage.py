@@ -120,7 +120,9 @@ class Picture:
         """The props in front of an image with a number in each pixel: only what they cover is written."""
         image, ids, seen = image.copy(), ids.copy(), self.seen.reshape(-1)
         covered = (seen >= 0).nonzero()[0]
-        image.reshape(-1, 3)[covered] = unpacked(self.pixels.reshape(-1).take(covered))
+        words, flat = self.pixels.reshape(-1).take(covered).view(np.uint8).reshape(-1, 4), image.reshape(-1, 3)
+        for channel in range(3):
+            flat[covered, channel] = words[:, channel]
         ids.reshape(-1)[covered] = self._numbers(numbers).take(seen.take(covered))
         return image, ids
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -82,19 +82,13 @@ class SweepJudge:
     ) -> None:
         self.targets, self.others = tuple(targets), tuple(others)
         self.number, self.zone, self.line, self.strict = number, zone, line, strict
-        self._every = 1 if strict else LOOK_EVERY
-        self._moments = 0
+        self.look_every = 1 if strict else LOOK_EVERY
         self._swept: set[str] = set()
         self._touched = ""
         self._ways = Ways()
 
-    def watch(self, look: Callable[[], TableState]) -> None:
-        """Called at every moment of a motion: what happens on the way counts here."""
-        self._moments += 1
-        if not self._moments % self._every:
-            self._look_at_line(look())
-
-    def _look_at_line(self, state: TableState) -> None:
+    def look_at_line(self, state: TableState) -> None:
+        """What happens on the way counts here: called every `look_every` simulator steps of a motion."""
         if not self._touched:
             for label in self.targets:
                 pose = state[label]
@@ -102,7 +96,7 @@ class SweepJudge:
                     self._touched = label
 
     def update(self, state: TableState) -> Verdict:
-        self._look_at_line(state)
+        self.look_at_line(state)
         inside = self.inside(state)
         if not self.strict:
             self._swept.update(inside)

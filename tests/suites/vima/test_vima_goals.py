@@ -263,13 +263,12 @@ def test_a_block_that_is_half_in_does_not_count_but_a_wrong_one_that_is_half_in_
 @pytest.mark.parametrize("task", SWEEPING)
 @examples
 @given(index=indices, share=st.floats(-0.45, 0.45))
-def test_touching_the_line_for_as_long_as_a_look_takes_loses_for_ever(task, index, share):
+def test_touching_the_line_at_a_look_loses_for_ever(task, index, share):
     instance, state = episode(task, index)
     judge = instance.judge
     x = (judge.line.x_low + judge.line.x_high) / 2
     on_line = {**state, judge.targets[-1]: block(x, share * (judge.line.y_high - judge.line.y_low))}
-    for _ in range(25):
-        judge.watch(lambda: on_line)
+    judge.look_at_line(on_line)
     solved = state | {label: middle(judge, i) for i, label in enumerate(judge.targets[: judge.number])}
     assert judge.update(solved).failure
 
@@ -310,5 +309,5 @@ def test_under_strict_rules_every_moment_counts_and_every_block_stays(task, inde
     for i, label in enumerate(judge.targets[: judge.number]):
         verdict = judge.update(state | {label: middle(judge, i)})
     assert verdict.success is (judge.number == 1)
-    judge.watch(lambda: {**state, judge.targets[-1]: block((judge.line.x_low + judge.line.x_high) / 2, 0.0)})
+    judge.look_at_line({**state, judge.targets[-1]: block((judge.line.x_low + judge.line.x_high) / 2, 0.0)})
     assert judge.update(state).failure
