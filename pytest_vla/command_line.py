@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_vla.options import GROUPS, OPTIONS, RENAMED, Kind, Option, Settings, renamed
+from pytest_vla.policies.compute import DTYPES
 from pytest_vla.policies.conventions import check_corrections
 from pytest_vla.policies.errors import PolicyError
 from pytest_vla.registry import canonical
@@ -197,6 +198,12 @@ def _shown(default: Any) -> str:
     return default if isinstance(default, str) else f"{default:g}"
 
 
+def _dtype(value: Any) -> str:
+    if value not in DTYPES:
+        raise ValueError
+    return str(value)
+
+
 def _wire(value: Any) -> str:
     if value not in ("raw", "jpeg", "auto"):
         raise ValueError
@@ -233,6 +240,7 @@ KINDS: dict[Kind, Reader] = {
     "text": Reader(_text, "a text"),
     "names": Reader(_names, "names separated by commas"),
     "devices": Reader(_devices, "names separated by commas"),
+    "dtype": Reader(_dtype, " or ".join(DTYPES)),
     "count": Reader(_count, "a whole number, 0 or more"),
     "seconds": Reader(_seconds, "a number of seconds, 0 or more"),
     "flag": Reader(_flag, "true or false"),

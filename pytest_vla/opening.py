@@ -50,6 +50,7 @@ def ignored(asked: InferenceOptions) -> list[str]:
     if asked.policy is None or kind_of(asked.policy).place != "env":
         return []
     given: dict[str, Any] = {"--vla-device": asked.device, "--vla-batch": asked.batch}
+    given |= {"--vla-dtype": asked.dtype, "--vla-compile": asked.compile}
     given |= {"--vla-horizon": asked.horizon, "--vla-preset": asked.preset}
     names = [name for name, value in given.items() if value]
     return [f"vla: {name} is ignored: policy '{asked.policy}' is no model" for name in names]

@@ -20,6 +20,7 @@ Kind = Literal[
     "wire",
     "names",
     "devices",
+    "dtype",
     "count",
     "seconds",
     "flag",
@@ -127,6 +128,13 @@ class InferenceOptions:
     device: tuple[str, ...] = field(
         default=(),
         metadata=option("devices", "NAMES", "Devices to load the policy on; with -n one server each (default: cpu)"),
+    )
+    dtype: str | None = field(
+        default=None,
+        metadata=option("dtype", "NAME", "Precision of a torch model's products: bfloat16 or float16, by autocast"),
+    )
+    compile: bool = field(
+        default=False, metadata=flag("Compile a torch model's networks: a slow first call, faster ones after it")
     )
     batch: str | None = field(
         default=None,

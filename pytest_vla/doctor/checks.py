@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_vla.doctor.findings import Finding
-from pytest_vla.inference.cost import modules_of
 from pytest_vla.policies.actions import parts_of
+from pytest_vla.policies.compute import modules_of
 
 if TYPE_CHECKING:
     from pytest_vla.doctor.recorded import Recorded

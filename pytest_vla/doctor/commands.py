@@ -18,6 +18,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     share(parser, "task")
     share(parser, "partition", help="partitions to play, separated by commas (default: the first)")
     share(parser, "device")
+    share(parser, "dtype")
+    share(parser, "compile")
     share(parser, "preset")
     share(parser, "horizon")
     share(parser, "ensemble")
@@ -45,6 +47,8 @@ def _doctor(options: argparse.Namespace) -> int:
     asked = InferenceOptions(
         policy=options.policy,
         device=options.device or (),
+        dtype=options.dtype,
+        compile=bool(options.compile),
         preset=options.preset,
         horizon=options.horizon or 0,
         ensemble=options.ensemble,

@@ -10,6 +10,7 @@ import pytest
 from pytest_vla.command import Command, only, share, whole
 from pytest_vla.inference.session import DEFAULT_BATCH
 from pytest_vla.options import InferenceOptions
+from pytest_vla.policies.compute import Compute
 from pytest_vla.policies.trust import trust
 
 
@@ -60,6 +61,8 @@ def _policy_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", nargs="?", metavar="POLICY", help="what --vla-policy takes")
     share(parser, "policy", help="the same, by the name it has elsewhere")
     share(parser, "device", metavar="NAMES", help="where the model goes, once for each (default: cpu)")
+    share(parser, "dtype")
+    share(parser, "compile")
     share(parser, "trust-policy")
 
 
@@ -81,6 +84,8 @@ def _serve(options: argparse.Namespace) -> int:
     asked = InferenceOptions(
         policy=policy,
         device=tuple(options.device or ()),
+        dtype=options.dtype,
+        compile=bool(options.compile),
         batch=options.batch,
         deterministic=bool(options.deterministic),
         horizon=int(options.horizon or 0),
@@ -112,7 +117,8 @@ def _tune(options: argparse.Namespace) -> int:
     from pytest_vla.inference.demand import tune
 
     plan = (options.episodes, options.hours) if options.episodes else None
-    print(tune(policy, suite, only("device", options.device, "cpu"), options.simulators, plan))
+    how = Compute(options.dtype, bool(options.compile))
+    print(tune(policy, suite, only("device", options.device, "cpu"), options.simulators, plan, how))
     return 0
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.policies.chunking import execution
+from pytest_vla.policies.compute import modules_of
 
 if TYPE_CHECKING:
     from pytest_vla.inference.status import Statistics
@@ -30,24 +31,6 @@ def weights_of(policy: Any, text: str) -> dict[str, int]:
         size = path.stat().st_size if path is not None and path.is_file() else 0
     found = {"parameters": parameters, "weights_bytes": size}
     return {name: value for name, value in found.items() if value}
-
-
-def modules_of(policy: Any) -> list[Any]:
-    """The torch modules in a policy, whatever it is wrapped into, each once; torch is never imported for it."""
-    return list(dict.fromkeys(_modules(policy)))
-
-
-def _modules(policy: Any, depth: int = 6) -> Iterator[Any]:
-    torch = sys.modules.get("torch")
-    if torch is None or depth == 0:
-        return
-    if isinstance(policy, torch.nn.Module):
-        yield policy
-        return
-    slots = [getattr(policy, name, None) for kind in type(policy).__mro__ for name in getattr(kind, "__slots__", ())]
-    for part in [*getattr(policy, "__dict__", {}).values(), *slots]:
-        if isinstance(part, torch.nn.Module) or type(part).__module__.startswith("pytest_vla."):
-            yield from _modules(part, depth - 1)
 
 
 def peak_memory(process: int | None = None) -> int:

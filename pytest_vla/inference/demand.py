@@ -18,6 +18,7 @@ from pytest_vla.inference.tree import flatten, plain
 from pytest_vla.inference.tuning import draw, measure_supply, operating_point, sizes_up_to
 from pytest_vla.policies.base import PolicyError, PolicySpec
 from pytest_vla.policies.chunking import covered, execution
+from pytest_vla.policies.compute import Compute
 from pytest_vla.policies.kinds import kind_of, load_shared
 from pytest_vla.registry import typed_suite
 from pytest_vla.suite import Suite
@@ -27,7 +28,14 @@ START_LIMIT_S = 120.0
 LARGEST_BATCH = 64  # of a replica on a cluster, whose simulators may be many more than here
 
 
-def tune(policy_text: str, suite_name: str, device: str, simulators: int, plan: tuple[int, float] | None = None) -> str:
+def tune(
+    policy_text: str,
+    suite_name: str,
+    device: str,
+    simulators: int,
+    plan: tuple[int, float] | None = None,
+    how: Compute = Compute(),  # noqa: B008 - it is frozen
+) -> str:
     """Measure, draw, and say which batch to use; for a `plan` of episodes and hours also how large a cluster is."""
     if kind_of(policy_text).place == "env":
         raise PolicyError(f"{policy_text!r} lives in the simulators' processes: there is nothing to tune")
@@ -35,8 +43,7 @@ def tune(policy_text: str, suite_name: str, device: str, simulators: int, plan: 
     missing = suite.missing()
     if missing is not None:
         raise PolicyError(f"suite '{suite.name}' needs {missing.module}: {missing.install}")
-    source = load_shared(policy_text)
-    source.move_to(device)
+    source = load_shared(policy_text).computing(device, how)
     policy = source.policy
     key = first_episode(suite)
     env = suite.make_env(key.task)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_vla.inference.cost import modules_of
 from pytest_vla.policies.base import PolicyError
+from pytest_vla.policies.compute import modules_of
 
 if TYPE_CHECKING:
     from pytest_vla.inference.engine import Engine, Episode, Job

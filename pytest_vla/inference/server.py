@@ -297,10 +297,11 @@ def main() -> None:
 
 def _load(options: dict[str, Any]) -> tuple[Engine, dict[str, Any]]:
     from pytest_vla.inference.cost import weights_of
+    from pytest_vla.policies.compute import Compute
     from pytest_vla.policies.kinds import load_shared
 
-    source = load_shared(options["policy"])
-    source.move_to(options["device"])
+    how = Compute(options["dtype"], options["compiled"])
+    source = load_shared(options["policy"]).computing(options["device"], how)
     introduction = {"digest": source.digest, "verified": source.verified, "spec": source.spec.to_dict()}
     introduction["weights"] = weights_of(source.policy, source.text)
     return Engine(source.policy, fixed=options["batch"] if options["fixed"] else 0), introduction

@@ -39,6 +39,8 @@ class ServiceOptions:
 
     policy: str
     devices: tuple[str, ...] = ("cpu",)
+    dtype: str | None = None
+    compiled: bool = False
     batch: int = 32
     fixed: bool = False
     limit: float = 0.0
@@ -176,6 +178,8 @@ class Replica:
             "path": sys.path,
             "trust": trusted(),
             "device": device,
+            "dtype": self.options.dtype,
+            "compiled": self.options.compiled,
             "batch": self.options.batch,
             "fixed": self.options.fixed,
             "limit": self.options.limit,

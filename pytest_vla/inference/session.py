@@ -13,6 +13,7 @@ from pytest_vla.inference.threads import bound_threads
 from pytest_vla.options import InferenceOptions, Settings
 from pytest_vla.policies.base import Policy, PolicySpec
 from pytest_vla.policies.chunking import execution
+from pytest_vla.policies.compute import Compute
 from pytest_vla.policies.conventions import check_corrections, preset
 from pytest_vla.policies.digests import text_digest
 from pytest_vla.policies.kinds import kind_of, load_policy, load_shared
@@ -53,9 +54,8 @@ def local_source(options: InferenceOptions) -> PolicySource:
     source = load_policy(options.policy)
     if not isinstance(source, SharedSource):
         return source
-    if options.device:
-        source.move_to(options.device[0])
-    return loaded_source(source, options)
+    device = options.device[0] if options.device else "cpu"
+    return loaded_source(source.computing(device, Compute(options.dtype, options.compile)), options)
 
 
 def loaded_source(source: SharedSource, options: InferenceOptions) -> SharedSource:
@@ -72,7 +72,7 @@ def served_sources(options: InferenceOptions) -> list[SharedSource]:
     sources = []
     for device in options.device or ("cpu",):
         source = _as_meant(load_shared(options.policy), options)
-        source.move_to(device)
+        source = source.computing(device, Compute(options.dtype, options.compile))
         horizon, ensemble = execution(source.spec, options.horizon, options.ensemble)
         chunked = source.spec.chunk > 1
         sources.append(replace(source, horizon=horizon if chunked else None, ensemble=ensemble if chunked else None))
@@ -127,6 +127,8 @@ def service_options(
     return ServiceOptions(
         policy=options.policy,
         devices=options.device or ("cpu",),
+        dtype=options.dtype,
+        compiled=options.compile,
         batch=fixed_batch(options) or _number(options, DEFAULT_BATCH),
         fixed=fixed_batch(options) > 0,
         limit=timeout,

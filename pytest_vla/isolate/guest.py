@@ -13,6 +13,7 @@ import importlib.util
 import inspect
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,6 +62,11 @@ class World:
         if callable(move):
             move(device)
 
+    def compute(self, file: str, dtype: str | None, compiled: bool, device: str) -> None:
+        """In which precision the model computes, by the code in a file."""
+        code = _code(file)
+        code.set_up(self.policy, code.Compute(dtype, compiled), device)
+
     def fork(self, number: int, new: int, over: list[int]) -> None:
         """Another episode that has come as far as this one."""
         self.forget(over)
@@ -94,10 +100,11 @@ class World:
 
 
 def _code(file: str) -> Any:
-    spec = importlib.util.spec_from_file_location("pytest_vla_units", file)
+    name = f"pytest_vla_{Path(file).stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
-    module = sys.modules["pytest_vla_units"] = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 

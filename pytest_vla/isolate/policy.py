@@ -15,7 +15,9 @@ from pytest_vla.isolate import guest
 from pytest_vla.isolate.described import own_path
 from pytest_vla.isolate.environment import IsolateError, environment, installed
 from pytest_vla.isolate.process import Child, Launch, launch_in
+from pytest_vla.policies import compute
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.policies.compute import Compute
 from pytest_vla.policies.digests import text_digest
 from pytest_vla.policies.guests import as_guests_see
 from pytest_vla.policies.source import SharedSource
@@ -43,7 +45,7 @@ class IsolatedPolicy(Policy):
         """`name` is MODULE:FACTORY, `path` where the module is (None: the user's own), `arguments` what it is given."""
         self.name, self._launch = name, launch
         self._path, self._arguments = path, list(arguments)
-        self._device = "cpu"
+        self._device, self._how = "cpu", Compute()
         self._child: Child | None = None
         self._numbers = itertools.count()
         self._over: list[int] = []
@@ -121,6 +123,8 @@ class IsolatedPolicy(Policy):
             self.described = self._call("describe")
             if self._device != "cpu":
                 self._call("to", self._device)
+            if self._how.mark:
+                self._set_up()
         return self._child
 
     def to(self, device: str) -> IsolatedPolicy:
@@ -129,6 +133,16 @@ class IsolatedPolicy(Policy):
             self._call("to", device)
             self._device = device
         return self
+
+    def compute(self, how: Compute, device: str) -> None:
+        """In which precision the model there computes."""
+        with self._lock:
+            self.started()
+            self._device, self._how = device, how
+            self._set_up()
+
+    def _set_up(self) -> None:
+        self._call("compute", compute.__file__, self._how.dtype, self._how.compiled, self._device)
 
     def close(self) -> None:
         if self._child is not None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.policies.base import Policy, PolicyError, PolicySpec
+from pytest_vla.policies.compute import Compute, ComputeError, set_up
 
 if TYPE_CHECKING:
     import gymnasium
@@ -54,7 +55,21 @@ class SharedSource(PolicySource):
 
         return fitted(self.policy, suite, env, self.corrections)
 
-    def move_to(self, device: str) -> None:
+    def computing(self, device: str, how: Compute) -> SharedSource:
+        """The same on a device, in a precision; another precision is another policy."""
+        self._move_to(device)
+        if not how.mark:
+            return self
+        try:
+            if hasattr(self.policy, "compute"):  # in a process of its own
+                self.policy.compute(how, device)
+            else:
+                set_up(self.policy, how, device)
+        except (ComputeError, PolicyError) as error:
+            raise PolicyError(f"{how.typed}: {error}") from error
+        return replace(self, digest=self.digest + how.mark)
+
+    def _move_to(self, device: str) -> None:
         """Where the model computes; a policy without `to` computes where it likes."""
         move = getattr(self.policy, "to", None)
         if device == "cpu" or move is None:

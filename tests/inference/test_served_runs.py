@@ -292,3 +292,14 @@ def test_an_exception_with_a_reason_of_its_own_is_an_error_of_the_policy(faulty,
     records = read_episodes(faulty.path / "run").values()
     assert {record["reason"] for record in records} == {"policy_error"}
     assert all("UnicodeDecodeError" in record["message"] for record in records)
+
+
+def test_a_server_computes_in_the_precision_that_was_asked_for(camera):
+    """And a run in another precision is a run of another policy: resume refuses it."""
+    arguments = ("test_camera.py", "--vla-policy=net.pt", "--vla-run-dir=run", "-n", "1")
+    assert camera.runpytest_subprocess(*arguments, "--vla-dtype=bfloat16").ret in (0, 1)
+    first = json.loads((camera.path / "run" / "run.jsonl").read_text().splitlines()[0])
+    assert first["policy"]["digest"].endswith("+bfloat16")
+    refused = camera.runpytest_subprocess(*arguments, "--vla-resume")
+    assert refused.ret == 4
+    refused.stderr.fnmatch_lines(["*+bfloat16*"])
