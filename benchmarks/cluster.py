@@ -47,7 +47,7 @@ def planning(quick: bool) -> tuple[dict[str, Any], bool]:
 
 
 def driver(quick: bool) -> tuple[dict[str, Any], bool]:
-    found = cluster_driver.measure(5_000 if quick else 20_000)
+    found = cluster_driver.measure(5_000, 840) if quick else cluster_driver.measure()
     return dict(found), all(found[name] <= TARGET[name] for name in ("driver_cpu_ms", "driver_bytes"))  # type: ignore[operator]
 
 
