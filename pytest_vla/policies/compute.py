@@ -37,6 +37,13 @@ class Compute:
         return " ".join(filter(None, parts))
 
 
+def placed(tensor: Any, device: Any) -> Any:
+    """A tensor on a device; to a GPU from pinned memory, so that nobody waits for the copy before the model does."""
+    if str(device).startswith("cuda"):
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
 def modules_of(policy: Any) -> list[Any]:
     """The torch modules in a policy, whatever it is wrapped into, each once; torch is never imported for it."""
     return list(dict.fromkeys(_modules(policy)))

@@ -11,6 +11,7 @@ import numpy as np
 
 from pytest_vla.policies.archive import checked_graph
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.policies.compute import placed
 from pytest_vla.policies.trust import is_trusted
 
 SPEC_FILE = "pytest_vla.json"
@@ -33,7 +34,7 @@ class ExportedPolicy(Policy):
     def act(self, observations: Sequence[Observation], states: Sequence[Any]) -> list[Any]:
         import torch
 
-        inputs = [torch.from_numpy(array).to(self._device) for array in stacked(observations, self.spec)]
+        inputs = [placed(torch.from_numpy(array), self._device) for array in stacked(observations, self.spec)]
         return list(self._module(*inputs).cpu().numpy())
 
 

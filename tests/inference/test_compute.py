@@ -101,3 +101,21 @@ def test_the_options_reach_the_model_in_this_process(monkeypatch):
         for dtype in (None, "bfloat16")
     )
     assert rough == f"{plain}+bfloat16"
+
+
+class Fake:
+    """A tensor that tells what is done with it: there is no GPU where this is tested."""
+
+    def __init__(self, *done):
+        self.done = done
+
+    def pin_memory(self):
+        return Fake(*self.done, "pinned")
+
+    def to(self, device, non_blocking=False):
+        return Fake(*self.done, device, non_blocking)
+
+
+def test_only_a_gpu_gets_its_inputs_from_pinned_memory_without_a_wait():
+    assert compute.placed(Fake(), "cuda:1").done == ("pinned", "cuda:1", True)
+    assert compute.placed(Fake(), "cpu").done == ("cpu", False)

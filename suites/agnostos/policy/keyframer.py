@@ -20,6 +20,7 @@ from torch.nn import functional as F
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.policies.base import Observation, Policy, PolicySpec
+from pytest_vla.policies.compute import placed
 from pytest_vla.train.demonstration import Demonstration
 
 from .facts import HIGH_M, KEYFRAMES, LOW_M, SUITES
@@ -117,7 +118,7 @@ class Keyframer(nn.Module, Policy):
     def act(self, observations: Sequence[Observation], states: Sequence[Progress]) -> list[NDArray[np.float32]]:
         sights = [{**sight_of(seen), "step": state.step} for seen, state in zip(observations, states, strict=True)]
         device = next(self.parameters()).device
-        batch = {name: column.to(device) for name, column in self.collate(sights).items()}
+        batch = {name: placed(column, device) for name, column in self.collate(sights).items()}
         with torch.no_grad():
             scores, places, turns, rest = (answer.cpu() for answer in self(batch))
         best, row = scores.argmax(1), torch.arange(len(scores))

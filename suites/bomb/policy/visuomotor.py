@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pytest_vla.policies.base import Observation, Policy, PolicySpec
+from pytest_vla.policies.compute import placed
 
 from .examples import (
     CHUNK,
@@ -132,7 +133,7 @@ class Visuomotor(nn.Module, Policy):
     def _batch(self, observations: Sequence[Observation], states: Sequence[Memory]) -> dict[str, Tensor]:
         rows = [self._look(observation, memory) for observation, memory in zip(observations, states, strict=True)]
         device = next(self.parameters()).device
-        return {name: torch.as_tensor(np.stack([row[name] for row in rows])).to(device) for name in rows[0]}
+        return {name: placed(torch.as_tensor(np.stack([row[name] for row in rows])), device) for name in rows[0]}
 
     def chunks(self, batch: dict[str, Tensor]) -> Tensor:
         """The actions (batch, chunk, 4) of the half moves to be made now."""

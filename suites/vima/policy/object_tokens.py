@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pytest_vla.policies.base import Observation, Policy, PolicySpec
+from pytest_vla.policies.compute import placed
 from pytest_vla.train.demonstration import Demonstration, split_components
 
 from .facts import CAMERA, HIGH, LOW, SUITES, TOOLS
@@ -207,7 +208,7 @@ class ObjectTokenPolicy(nn.Module, Policy):
     def _batch(self, observations: Sequence[Observation], states: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
         examples = [self._example(seen, state) for seen, state in zip(observations, states, strict=True)]
         device = next(self.parameters()).device
-        return {name: column.to(device) for name, column in self.collate(examples).items()}
+        return {name: placed(column, device) for name, column in self.collate(examples).items()}
 
     def decide(self, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
         """The most likely pick, the most likely place for it, and the most likely turn."""
