@@ -123,11 +123,15 @@ class Result:
     def __bool__(self) -> bool:
         return self.outcome == "solved"
 
+    @property
+    def ending(self) -> str:
+        """In two words: `solved`, or `unsolved: step_limit`."""
+        return f"{self.outcome}: {self.reason}" if self.reason else self.outcome
+
     def __str__(self) -> str:
-        why = f": {self.reason}" if self.reason else ""
         progress = "" if self.progress is None else f", progress {self.progress:.2f}"
         detail = f"\n{self.message}" if self.message else ""
-        return f"{self.episode} {self.outcome}{why} after {self.steps} steps{progress}{detail}"
+        return f"{self.episode} {self.ending} after {self.steps} steps{progress}{detail}"
 
     def to_record(self) -> dict[str, Any]:
         """The line of the run file: built-in types only, so that it crosses processes and reads back equal."""

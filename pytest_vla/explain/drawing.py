@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pytest_vla.explain.chance import NO_EFFECT, Verdict
 from pytest_vla.explain.maps import Cell, heat
-from pytest_vla.pictures import FAINT, INK, PAPER, font, in_a_row, picture_of, wrap
+from pytest_vla.pictures import FAINT, INK, PAPER, font, in_a_column, in_a_row, picture_of, wrap
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PANEL_PX = 256
 LEAST_RED = 0.2  # restored: a block in which no unit brings back so much has no red in it
 LETTER_PX = 13
+WIDEST_PX = 1200  # of a row of blocks
 COOL_TO_HOT = ((38, 62, 168), (56, 158, 196), (180, 214, 120), (248, 190, 60), (206, 32, 38))
 LINES = (
     (40, 40, 40),
@@ -131,7 +132,17 @@ def unit_map(units: Sequence[Mapping[str, Any]], title: str) -> Image | None:
     told = (
         "R = share of the clean answer that comes back (0 none, 1 all), coloured by the largest of each block, or 0.2"
     )
-    return _with_lines(in_a_row(made, gap_px=8), [title, told])
+    return _with_lines(in_a_column([in_a_row(row, gap_px=8) for row in _rows(made, 8)], gap_px=8), [title, told])
+
+
+def _rows(blocks: Sequence[Image], gap_px: int) -> list[list[Image]]:
+    """Blocks in rows of at most `WIDEST_PX`, but for one that is wider by itself."""
+    rows: list[list[Image]] = [[]]
+    for block in blocks:
+        if rows[-1] and sum(each.width + gap_px for each in rows[-1]) + block.width > WIDEST_PX:
+            rows.append([])
+        rows[-1].append(block)
+    return rows
 
 
 def _stack(unit: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_vla.episode import Result
 from pytest_vla.explain.drawing import heated, paths, strip, unit_map
 from pytest_vla.explain.maps import heat
 from pytest_vla.explain.records import corruptions, to_record
@@ -77,11 +78,18 @@ def _film(episode: Episode, path: Path) -> str:
             now = steps.get(number, now)
             tiles = [_tile(picture_of(seen["images"][camera]), now, camera) for camera in cameras]
             when = "" if now is None else f"heat: patches at step {now.step}"
-            caption = Caption(result.instruction, number, result.steps, perturbation=when, success=False)
-            writer.add(captioned(in_a_row(tiles, gap_px=2), caption))
+            writer.add(captioned(in_a_row(tiles, gap_px=2), _caption(result, number, when)))
     finally:
         writer.close()
     return path.name
+
+
+def _caption(result: Result, number: int, when: str) -> Caption:
+    last = number == result.steps
+    ending = result.ending if last else ""
+    return Caption(
+        result.instruction, number, result.steps, success=last and bool(result), perturbation=when, ending=ending
+    )
 
 
 def _tile(shown: Any, step: Explained | None, camera: str) -> Any:

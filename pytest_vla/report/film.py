@@ -196,7 +196,6 @@ class _Shooting:
         from pytest_vla.pictures import Caption
 
         recorded = self.record.result
-        reason = f": {recorded.reason}" if recorded.reason else ""
         return Caption(
             instruction=self.instruction,
             step=number,
@@ -204,7 +203,7 @@ class _Shooting:
             progress=step.progress,
             success=step.success,
             perturbation=self.record.key.perturbation,
-            ending=f"{recorded.outcome}{reason}" if number == recorded.steps else "",
+            ending=recorded.ending if number == recorded.steps else "",
         )
 
     def _prompt(self, prompt: Any) -> list[dict[str, str]]:
