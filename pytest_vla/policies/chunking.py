@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.policies.base import ENSEMBLES, Observation, Policy, PolicyError, PolicySpec
 
@@ -79,6 +77,8 @@ class Chunked(Policy):
         state.step += 1
         if len(candidates) == 1:
             return candidates[0]
+        import numpy as np
+
         decay = self.decay if self.ensemble == "exponential" else 0.0
         weights = np.exp(-decay * np.arange(len(candidates)))
         return _average(candidates, weights / weights.sum())
@@ -101,6 +101,8 @@ def steps_of(chunk: Any) -> list[Any]:
 
 def _length(chunk: Any) -> int:
     """How many steps a chunk covers; all parts of a dict must agree."""
+    import numpy as np
+
     if isinstance(chunk, dict):
         lengths = {_length(part) for part in chunk.values()}
         if len(lengths) != 1:
@@ -119,6 +121,8 @@ def _at(chunk: Any, index: int) -> Any:
 
 
 def _average(actions: list[Any], weights: Any) -> Any:
+    import numpy as np
+
     newest = actions[-1]
     if isinstance(newest, dict):
         return {key: _average([action[key] for action in actions], weights) for key in newest}

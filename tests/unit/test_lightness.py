@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("torch", "pybullet", "mujoco", "scipy", "gymnasium", "matplotlib")
+HEAVY = ("torch", "pybullet", "mujoco", "numpy", "scipy", "gymnasium", "matplotlib")
 REPOSITORY = Path(__file__).parents[2]
 
 PROBE = """
