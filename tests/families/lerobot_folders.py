@@ -146,7 +146,14 @@ def pi(name):
 
     SiglipVisionConfig.__setattr__ = narrow  # LeRobot writes these sizes down itself
     gemma = module.get_gemma_config("gemma_300m")
-    sizes = {"width": width, "depth": 2, "mlp_dim": 128, "num_heads": 4, "num_kv_heads": 1, "head_dim": 16}
+    sizes = {
+        "width": width,
+        "depth": 2,
+        "mlp_dim": 128,
+        "num_heads": 8,
+        "num_kv_heads": 1,
+        "head_dim": 16,
+    }  # eight heads: a number in its training loss
     module.get_gemma_config = lambda variant: type(gemma)(**sizes)
     module.CONFIG_MAPPING = {"paligemma": paligemma, "gemma": module.CONFIG_MAPPING["gemma"]}
     kind = {"pi0": "PI0Config", "pi05": "PI05Config"}[name]
