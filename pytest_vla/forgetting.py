@@ -18,22 +18,19 @@ NOTHING: dict[str, Any] = {}
 
 
 class Forgetting:
-    """Reports of episodes that passed become as small as they can, once everybody has heard them.
+    """Reports of episodes that passed become as small as they can, once everybody has heard them."""
 
-    In a worker nobody asks for any again: what was sent is dropped.
-    """
-
-    def __init__(self, config: pytest.Config, worker: bool = False) -> None:
-        self.config, self.worker = config, worker
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
         self._timed = config.getoption("durations", None) is not None
         self._listed = self._timed or bool({*"pPA"} & {*(config.getoption("reportchars", "") or "")})
         self._example: pytest.TestReport | None = None
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if "[" not in report.nodeid or not (self.worker or (report.passed and not report.sections)):
+        if "[" not in report.nodeid or not report.passed or report.sections:
             return
-        if self.worker or getattr(report, CARRIER, False) or (report.when != "call" and not self._timed):
+        if getattr(report, CARRIER, False) or (report.when != "call" and not self._timed):
             self._drop(report)
             return
         file, line, name = report.location
@@ -53,11 +50,30 @@ class Forgetting:
             passed[-1] = self._example
 
     def _drop(self, report: pytest.TestReport) -> None:
-        """Of the controller's, only set-ups and tear-downs that passed: they count for `--durations` alone."""
+        """Set-ups and tear-downs that passed: they count for `--durations` alone."""
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
         for reports in terminal.stats.values() if terminal is not None else ():
             if reports and reports[-1] is report:
                 reports.pop()
+
+
+class Unread:
+    """The terminal of a worker, which nobody reads: there for who asks for it, deaf and with no memory."""
+
+    def __init__(self, terminal: object) -> None:
+        self._terminal = terminal
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._terminal, name)
+
+
+class Hush:
+    """Puts it in the place of pytest's own, which is registered after us."""
+
+    def pytest_plugin_registered(self, plugin: object, plugin_name: str, manager: pytest.PytestPluginManager) -> None:
+        if plugin_name == "terminalreporter" and not isinstance(plugin, Unread):
+            manager.unregister(plugin)
+            manager.register(Unread(plugin), plugin_name)
 
 
 def lightened(data: Any) -> Any:

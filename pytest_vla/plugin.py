@@ -32,7 +32,7 @@ from pytest_vla.engines import expect_losses
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.execution import RESULTS, WHY, Execution, explain, outcome_of, suite_named
 from pytest_vla.fixtures import Fixtures
-from pytest_vla.forgetting import Forgetting, forget, lightened
+from pytest_vla.forgetting import Forgetting, Hush, forget, lightened
 from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.plugin import GateHooks, register_gate
 from pytest_vla.hunt.hooks import HuntHooks
@@ -104,7 +104,7 @@ def pytest_configure(config: pytest.Config) -> None:
     served = getattr(config, "workerinput", {}).get("vla_served")
     config.stash[EXECUTION] = Execution(settings, is_worker(config), served)
     if is_worker(config):
-        config.pluginmanager.register(Forgetting(config, worker=True), "vla-forgetting")
+        config.pluginmanager.register(Hush(), "vla-hush")
     if "vla_log" in getattr(config, "workerinput", {}):
         config.pluginmanager.register(WorkerLog(Log(Path(config.workerinput["vla_log"]))), "vla-log")  # type: ignore[attr-defined]
     config.stash[FIXTURES] = Fixtures(config.stash[EXECUTION], config)

@@ -42,3 +42,39 @@ def test_a_session_keeps_little_of_an_episode(reach):
     (line,) = [line for line in reach.runpytest_subprocess(*options).outlines if "KEPT" in line]
     kept = ast.literal_eval(line.partition("KEPT ")[2])
     assert kept == [("call", 0), ("call", 0)]
+
+
+LISTENING = """
+import gc
+import os
+
+ended = 0
+
+
+def pytest_runtest_logfinish():
+    global ended
+    ended += "PYTEST_XDIST_WORKER" in os.environ
+    if ended in (400, 700):
+        gc.collect()
+        kept = sum(type(each).__name__ in ("TestReport", "NodeId") for each in gc.get_objects())
+        with open("kept.txt", "a") as file:
+            print(kept, file=file)
+"""
+
+
+def test_a_worker_keeps_nothing_of_an_episode(reach):
+    """But for the items of the block that it is at."""
+    reach.makepyfile(listening=LISTENING)
+    reach.syspathinsert()
+    result = reach.runpytest_subprocess("--vla-policy=oracle", "--vla-episodes=200", "-n1", "-p", "listening", "-q")
+    assert result.ret == 0
+    early, late = map(int, (reach.path / "kept.txt").read_text().split())
+    assert late <= early + 20
+
+
+def test_the_terminal_of_a_worker_is_there_for_who_asks(pytester):
+    """Assertions ask it how to colour what differs."""
+    pytester.makepyfile("def test_differs():\n    assert [1, 2, 3] == [1, 2, 4]\n")
+    result = pytester.runpytest_subprocess("-n1")
+    result.stdout.fnmatch_lines(["*At index 2 diff: 3 != 4*"])
+    result.assert_outcomes(failed=1)
