@@ -55,7 +55,7 @@ def chosen_folder(run_dir: str | None, name: str | None, resume: bool) -> Path:
     if run_dir is not None:
         return Path(run_dir)
     if name is not None:
-        if Path(name).name != name or name.isdecimal() or name in (".", ".."):
+        if Path(name).name != name or name.isdecimal() or name in ("", ".", ".."):
             raise RunFileError(f"a run cannot be called {name!r}: no slashes, and not a number alone")
         return RUNS_FOLDER / name
     return newest_run() if resume else RUNS_FOLDER / datetime.now().strftime("%Y-%m-%d_%H-%M-%S_%f")

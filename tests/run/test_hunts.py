@@ -85,3 +85,58 @@ def test_a_line_without_its_parts_is_refused(lacking):
     del line[lacking]
     with pytest.raises((KeyError, ValueError, TypeError)):
         HuntRecord.from_record(line)
+
+
+def test_a_count_grows_by_one_episode_and_has_a_rate():
+    count = Count().add(True).add(False).add(False).add(True)
+    assert (count, count.rate) == (Count(2, 4), 0.5)
+    assert Count().rate == 0.0
+
+
+@pytest.mark.parametrize(
+    ("relation", "value", "there", "holds"),
+    [
+        ("=", 2.0, 2.0, True),
+        ("=", 2.0, 3.0, False),
+        ("=", "red", "red", True),
+        ("=", "red", "blue", False),
+        ("<", 2.0, 1.0, True),
+        ("<", 2.0, 2.0, False),
+        ("<", 2.0, 3.0, False),
+        (">", 2.0, 3.0, True),
+        (">", 2.0, 2.0, False),
+        (">", 2.0, 1.0, False),
+        ("<", "red", "red", True),  # texts have no order
+        ("<", "red", "blue", False),
+        ("<", 2.0, "red", False),
+        (">", 2.0, None, False),
+        ("=", 2.0, None, False),
+    ],
+)
+def test_a_condition_holds_in_scenes_that_have_the_feature_so(relation, value, there, holds):
+    scene = {} if there is None else {"colour": there}
+    condition = Condition("colour", relation, value)
+    assert condition.holds({**scene, "other": 1.0}) is holds
+    assert str(condition) == f"colour {relation} {value}"
+
+
+def test_a_line_with_nothing_but_what_it_must_have():
+    line = {
+        "suite": "s",
+        "task": "t",
+        "partition": "p",
+        "control": [3, 5],
+        "causes": [],
+        "map": {"a.b": {}},
+        "episodes": 9,
+    }
+    hunt = HuntRecord.from_record(line)
+    assert hunt == HuntRecord("s", "t", "p", episodes=9, control=(3, 5), map={"a.b": Reach()})
+    assert (hunt.base, hunt.where, hunt.name) == (Count(2, 5), "s/t-p", ("s", "t", "p"))
+    cause = {"perturbation": "a.b=1", "failed": 2, "asked": 4, "index": 7}
+    (read,) = HuntRecord.from_record({**line, "causes": [cause]}).causes
+    assert (read, read.rate) == (Cause("a.b=1", 2, 4, 7), Count(2, 4))
+    start = {"suite": "s", "task": "t", "partition": "p", "batch": 4, "known": ["a.b=1"]}
+    assert HuntStart.from_record(start) == HuntStart("s", "t", "p", 4, ("a.b=1",), 0)
+    assert HuntStart("s", "t", "p") == HuntStart("s", "t", "p", batch=1, known=(), seed=0)
+    assert HuntStart("s", "t", "p").name == ("s", "t", "p")
