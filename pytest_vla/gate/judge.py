@@ -329,7 +329,7 @@ def _gate_lines(run: Run) -> list[dict[str, Any]]:
 
 def scope_of(run: Run, lines: Sequence[Mapping[str, Any]]) -> Scope:
     """What the gate of a run is about: the union of what its sessions or shards said."""
-    first = int(run.options.get("first_episode") or 0)
+    first = run.first_episode
     if not lines:
         return Scope(run.plan.whole.counts() if run.plan is not None else {}, first)
     scopes = [Scope.from_dict(line) for line in lines]

@@ -60,7 +60,7 @@ def _tested(reference: Run, run: Run) -> list[Difference]:
     shared = reference.once.tallies().keys() & run.once.tallies().keys()
     mine, theirs = (one.once.of_cells(lambda cell: cell in shared) for one in (run, reference))
     anytime = any(one.stopped_early or history_of(one) for one in (reference, run))
-    scope = Scope(first=int(run.options.get("first_episode") or 0), anytime=anytime)
+    scope = Scope(first=run.first_episode, anytime=anytime)
     shown = {*shared, *_pooled(dict.fromkeys(shared, Tally()))}
     found = []
     for level in POOLED:

@@ -97,6 +97,12 @@ class Run:
         return options if isinstance(options, dict) else {}
 
     @property
+    def first_episode(self) -> int:
+        """The index that its episodes begin at; 0 where its options say nothing that could be one."""
+        first = self.options.get("first_episode")
+        return first if isinstance(first, int) and 0 <= first < 1 << 31 else 0
+
+    @property
     def merged(self) -> bool:
         return "merged" in self.provenance
 

@@ -31,6 +31,6 @@ def listed_runs(runs: Path = RUNS_FOLDER) -> list[Path]:
 
 
 def _created(file: Path) -> str:
-    with suppress(OSError, ValueError, AttributeError), file.open("rb") as lines:
+    with suppress(OSError, ValueError, AttributeError, RecursionError), file.open("rb") as lines:
         return str(json.loads(lines.readline(_LONGEST_PROVENANCE)).get("created", ""))
     return ""

@@ -179,3 +179,11 @@ def test_only_verdicts_before_the_last_episode_were_looks(tmp_path):
     lines = [verdict, episode(0), verdict, verdict, episode(1), verdict]
     assert read_run(write(tmp_path / "a", *lines)).looks == 3
     assert read_run(write(tmp_path / "b", episode(0), verdict)).looks == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "first"), [(3, 3), (0, 0), (None, 0), (-1, 0), (10**18, 0), ("evil:Policy", 0), ([], 0), (1.5, 0)]
+)
+def test_the_first_episode_is_a_number_whatever_the_file_says(tmp_path, said, first):
+    path = write(tmp_path, episode(0), first={**FIRST, "options": {"first_episode": said}})
+    assert read_run(path).first_episode == first

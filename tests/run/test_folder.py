@@ -114,3 +114,10 @@ def test_nothing_to_resume_is_one_clear_error():
     write(Path("vla-runs/c"), "plan")
     with pytest.raises(RunFileError, match="nothing to resume: there is no run with episodes in 'vla-runs/'"):
         newest_run()
+
+
+def test_a_run_file_that_is_nested_without_end_is_one_of_unknown_age():
+    write(Path("vla-runs/b"), "episode")
+    deep = write(Path("vla-runs/a"), "episode") / "run.jsonl"
+    deep.write_text("[" * 100_000 + "\n" + '{"type": "episode"}\n')
+    assert newest_run() == Path("vla-runs/b")
