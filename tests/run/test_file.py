@@ -187,3 +187,9 @@ def test_only_verdicts_before_the_last_episode_were_looks(tmp_path):
 def test_the_first_episode_is_a_number_whatever_the_file_says(tmp_path, said, first):
     path = write(tmp_path, episode(0), first={**FIRST, "options": {"first_episode": said}})
     assert read_run(path).first_episode == first
+
+
+def test_tasks_that_leaked_are_named_once(tmp_path):
+    lines = ({"type": "leaked", "tasks": tasks} for tasks in (["s/a", "s/b"], ["s/b", "s/c"]))
+    assert read_run(write(tmp_path, *lines)).leaked == ["s/a", "s/b", "s/c"]
+    assert read_run(write(tmp_path / "none", episode(0))).leaked == []
