@@ -28,7 +28,7 @@ def observations() -> dict[str, dict[str, Any]]:
 
 
 def observation(shape: str, seed: int = 0) -> dict[str, Any]:
-    """Images smooth with a few objects under a noise no simulator has: PNG takes five times as long as on a frame."""
+    """Images smooth with a few objects under a noise no simulator has: PNG takes longer on it than on a frame."""
     count, size = SHAPES[shape]
     rng = np.random.default_rng(seed)
     images = {}

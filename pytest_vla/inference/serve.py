@@ -43,7 +43,7 @@ try:
 except ImportError:
     raise PolicyError('pytest-vla serve needs websockets: pip install "pytest-vla[remote]"') from None
 
-BRIEF_BYTES, BRIEF_PARTS = 1 << 20, 1_000  # a message of no more takes less to read than to give to a thread and back
+BRIEF_BYTES, BRIEF_PARTS = 1 << 20, 1_000  # a message of no more is read without a thread
 QUICK_BYTES = 8 << 20  # a message that is no larger, packed and unpacked, takes milliseconds to read
 GREETING_LIMIT_S = 1.0  # who has not spoken by then is an openpi client and waits for us
 
