@@ -37,5 +37,23 @@ def client(address: str) -> None:
     run_client(lambda one, *_: len(asked.act([one], [state])))
 
 
+def network_client(url: str) -> None:
+    """Our client of `pytest-vla serve`, over the network."""
+    from pytest_vla.episode import EpisodeKey
+    from pytest_vla.policies.websocket import connect_policy
+
+    asked, _ = connect_policy(url)
+    state = asked.reset(EpisodeKey("s", "t", "p", 0))
+
+    def step(one: dict[str, Any], *_: str) -> int:
+        observation = {"images": one["images"], "state": {"states": one["states"]}, "instruction": ""}
+        (answer,) = asked.act([observation], [state])
+        if isinstance(answer, Exception):
+            raise answer
+        return 1
+
+    run_client(step)
+
+
 if __name__ == "__main__":
-    client(sys.argv[1])
+    (network_client if sys.argv[1].startswith("ws://") else client)(sys.argv[1])

@@ -12,10 +12,23 @@ from typing import Any
 import numpy as np
 
 SHAPES = {"2x224": (2, 224), "1x256": (1, 256)}
+FRAMES = "INFERENCE_FRAMES"  # the variable that names the file with the frames of simulators
+
+
+def observations() -> dict[str, dict[str, Any]]:
+    """One of every kind: drawn here, and frames of simulators where there is a file of them."""
+    found = {shape: observation(shape) for shape in SHAPES}
+    if FRAMES in os.environ:
+        with np.load(os.environ[FRAMES]) as frames:
+            for name, image in frames.items():
+                suite, _, camera = name.partition("/")
+                kind = found.setdefault(suite, {"images": {}, "states": np.zeros(8, np.float32)})
+                kind["images"][camera] = image
+    return found
 
 
 def observation(shape: str, seed: int = 0) -> dict[str, Any]:
-    """Images as a simulator draws them: smooth, with a few objects; easier to compress than noise."""
+    """Images smooth with a few objects under a noise no simulator has: PNG takes longer on it than on a frame."""
     count, size = SHAPES[shape]
     rng = np.random.default_rng(seed)
     images = {}
@@ -64,11 +77,11 @@ class Model:
 def run_client(step: Any) -> None:
     """Be ready; at each `SECONDS SHAPE ...` on stdin step for so long and print how it went: actions, median seconds of
     a step, seconds in all. `step` gets an observation and the rest of the line, and says how many actions it got."""
-    observations = {shape: observation(shape) for shape in SHAPES}
+    kinds = observations()
     print("ready", flush=True)
     for line in sys.stdin:
         seconds, shape, *rest = line.split()
-        one, times, actions = observations[shape], [], 0
+        one, times, actions = kinds[shape], [], 0
         start = time.perf_counter()
         while time.perf_counter() - start < float(seconds):
             before = time.perf_counter()
@@ -79,7 +92,13 @@ def run_client(step: Any) -> None:
 
 
 def offline() -> None:
-    """The model alone, called with a mix of batch sizes: `8,8,7,8,...`, with other images in each row."""
+    """The model alone, called with a mix of batch sizes: `8,8,7,8,...`, with other images in each row.
+
+    Its allocator is told what that of our server is: what remains between them is the serving.
+    """
+    from pytest_vla.inference.heap import keep_freed_memory
+
+    keep_freed_memory()
     model, turn = Model("cnn"), itertools.count()
     copies: dict[int, list[dict[str, Any]]] = {}
 

@@ -2,13 +2,14 @@
 
 Each side owns an arena it writes to (`Outbox`) and maps the other side's (`Inbox`). A message is one header; the arena
 holds an optional JSON part (what changed) and then arrays. The descriptor of a new arena rides on the header that
-first uses it. While nothing changes, a request is one copy of its arrays and a header on the socket; a reply needs not
-even that: its header is in the arena too, and a bell is rung.
+first uses it. While nothing changes, a request is one copy of its arrays: its header is in the arena too, and a bell is
+rung; so is a reply.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import select
 import socket
@@ -27,9 +28,8 @@ MAX_MESSAGE = 1 << 31  # bytes in an arena: two hundred 4K images, far from any 
 FIRST_ARENA = 1 << 16  # bytes
 
 HELLO, REQUEST, REPLY, FAILURE, PATIENCE = range(1, 6)  # patience: what takes so long does not count
-DESCRIPTOR, RETAINED = 1, 2  # flags; the descriptor is of a bell in a HELLO, of a new arena elsewhere
+DESCRIPTOR, RETAINED = 1, 2  # flags; the descriptors are of two bells in a HELLO, that of a new arena elsewhere
 _INT = struct.Struct("i")
-_ONE_DESCRIPTOR = socket.CMSG_SPACE(_INT.size)
 _HEADER = struct.Struct("<BBHIQQddd")  # kind, flags, batch, number, JSON bytes, all bytes, sent, queue, compute
 HEADER_ROOM = 64  # bytes at the start of an arena
 
@@ -57,8 +57,15 @@ class Message:
     compute: float = 0.0
 
     def packed(self) -> bytes:
+        return _HEADER.pack(*self._fields())
+
+    def post(self, buffer: mmap.mmap) -> None:
+        """Write it to the start of an arena."""
+        _HEADER.pack_into(buffer, 0, *self._fields())
+
+    def _fields(self) -> tuple[int, int, int, int, int, int, float, float, float]:
         numbers = (self.kind, self.flags, self.batch, self.number, self.json_size, self.size)
-        return _HEADER.pack(*numbers, self.sent, self.queue, self.compute)
+        return (*numbers, self.sent, self.queue, self.compute)
 
 
 class Outbox:
@@ -115,12 +122,16 @@ class Outbox:
         else:
             send(sock, message)
 
-    def post(self, sock: socket.socket, message: Message) -> None:
-        """The header in the arena, for a peer that will hear a bell; over the socket if it does not have the arena."""
+    def post(self, sock: socket.socket, message: Message) -> bool:
+        """The header in the arena, for a peer that will hear a bell; over the socket if it does not have the arena.
+
+        Whether it is in the arena.
+        """
         if self._is_new or self._arena is None:
             self.send(sock, message)
-        else:
-            self._arena.buffer[: _HEADER.size] = message.packed()
+            return False
+        message.post(self._arena.buffer)
+        return True
 
     def _memory(self, size: int) -> Array:
         if self._arena is None or self._arena.size < HEADER_ROOM + size:
@@ -176,18 +187,23 @@ class Inbox:
 _ALONE = Inbox()._references()
 
 
-class Bell:
-    """Wakes a client when its reply is there.
+class Bells:
+    """A client's side of the two bells of a connection: one wakes it when its reply is there, one wakes the server.
 
     The socket would do. But Linux takes a process that writes to one for a process about to sleep, and moves the
-    reader to its core: there it would take its time from the model while another core has nothing to do.
+    reader to its core: there it would take its time from the model while another core has nothing to do. And what is
+    in a socket has to be fetched from there, one by one; many bells are heard at once.
     """
 
-    def __init__(self, fd: int, sock: socket.socket) -> None:
-        self._fd = fd
+    def __init__(self, fds: tuple[int, int], sock: socket.socket) -> None:
+        self._fds = fds
         self._poll = select.epoll()
-        self._poll.register(fd, select.EPOLLIN | select.EPOLLET)
-        self._poll.register(sock, select.EPOLLET)  # its end, not what is written to it
+        self._poll.register(fds[0], select.EPOLLIN | select.EPOLLET)
+        self._poll.register(sock, 0)  # its end, whenever that was; not what is written to it
+
+    def ring(self) -> None:
+        """Wake the server."""
+        os.eventfd_write(self._fds[1], 1)
 
     def wait(self, limit: float) -> None:
         """Until it rings or the peer is gone; after `limit` seconds (0: any) a TimeoutError."""
@@ -196,15 +212,16 @@ class Bell:
 
     def close(self) -> None:
         self._poll.close()
-        os.close(self._fd)
+        for fd in self._fds:
+            os.close(fd)
 
 
-def send(sock: socket.socket, message: Message, fd: int | None = None) -> None:
-    if fd is not None:
+def send(sock: socket.socket, message: Message, *fds: int) -> None:
+    if fds:
         message.flags |= DESCRIPTOR
     data = message.packed()
     try:
-        sent = sock.send(data) if fd is None else socket.send_fds(sock, [data], [fd])
+        sent = socket.send_fds(sock, [data], fds) if fds else sock.send(data)
     except (BrokenPipeError, ConnectionResetError):
         raise ChannelClosed("the peer is gone") from None
     if sent != len(data):
@@ -213,16 +230,35 @@ def send(sock: socket.socket, message: Message, fd: int | None = None) -> None:
 
 def receive(sock: socket.socket) -> tuple[Message, int | None]:
     """The next message and the descriptor that came with it, if any."""
+    message, fds = _received(sock, 1)
+    return message, fds[0] if fds else None
+
+
+def greeting(sock: socket.socket) -> tuple[Message, tuple[int, int] | None]:
+    """The first message of a server and the two bells of the connection, where it has any."""
+    message, fds = _received(sock, 2)
+    if not fds:
+        return message, None
     try:
-        data, extra, _, _ = sock.recvmsg(_HEADER.size, _ONE_DESCRIPTOR)
+        first, second = fds
+    except ValueError:
+        for fd in fds:
+            os.close(fd)
+        raise ChannelError(f"a greeting with {len(fds)} bells instead of 2") from None
+    return message, (first, second)
+
+
+def _received(sock: socket.socket, most: int) -> tuple[Message, list[int]]:
+    try:
+        data, extra, _, _ = sock.recvmsg(_HEADER.size, socket.CMSG_SPACE(most * _INT.size))
     except ConnectionResetError:
         raise ChannelClosed("the peer is gone") from None
-    fd = _INT.unpack_from(extra[0][2])[0] if extra else None
+    fds = [fd for _, _, content in extra for (fd,) in _INT.iter_unpack(content)]
     if not data:
         raise ChannelClosed("the peer is gone")
     if len(data) != _HEADER.size:
         raise ChannelError(f"a message of {len(data)} bytes instead of {_HEADER.size}")
     message = Message(*_HEADER.unpack(data))
-    if bool(message.flags & DESCRIPTOR) != (fd is not None):
+    if bool(message.flags & DESCRIPTOR) != bool(fds):
         raise ChannelError("a message and its descriptor do not belong together")
-    return message, fd
+    return message, fds

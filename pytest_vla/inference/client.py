@@ -21,12 +21,13 @@ from pytest_vla.inference.channel import (
     REPLY,
     REQUEST,
     RETAINED,
-    Bell,
+    Bells,
     ChannelClosed,
     ChannelError,
     Inbox,
     Message,
     Outbox,
+    greeting,
     receive,
 )
 from pytest_vla.inference.probes import rows_in
@@ -93,19 +94,19 @@ class Lane:
         self._addresses = addresses
         self._limit = self._allowed = limit
         self._sock: socket.socket | None = None
-        self._bell: Bell | None = None
+        self._bells: Bells | None = None
         self._number = 0
         self._asked = 0.0
 
     def ask(self, state: RemoteEpisode, observation: Observation) -> None:
-        """Write the observation to shared memory and ring the bell."""
+        """Write the observation to shared memory and wake the server."""
         if state.is_new:
             self._connect()
         elif self._sock is None:
             raise EpisodeError("server_lost", "the inference server was lost earlier in this episode")
         assert self._sock is not None
         self._allowed = self._limit * rows_in(observation)
-        if self._bell is None:
+        if self._bells is None:
             self._sock.settimeout(self._allowed or None)
         self._number = (self._number + 1) % 2**32
         self._asked, drawn = monotonic(), drawing.seconds
@@ -114,7 +115,10 @@ class Lane:
             self._write(state, observation, message)
             self._asked += drawing.seconds - drawn  # what is drawn for a request is no transport
             message.sent = monotonic()
-            self._outbox.send(self._sock, message)
+            if self._bells is None:
+                self._outbox.send(self._sock, message)
+            elif self._outbox.post(self._sock, message):
+                self._bells.ring()
         except ChannelClosed:
             self.drop()
             raise EpisodeError("server_lost", "the inference server ended during this episode") from None
@@ -142,18 +146,18 @@ class Lane:
         if self._sock is not None:
             self._sock.close()
             self._sock = None
-        if self._bell is not None:
-            self._bell.close()
-            self._bell = None
+        if self._bells is not None:
+            self._bells.close()
+            self._bells = None
 
     def _connect(self) -> None:
         """Be connected to a server that is up. While it starts or restarts the connection waits in line."""
         if self._sock is not None and not is_closed(self._sock):
             return
         self.drop()
-        sock, bell = _welcomed(self._addresses)
-        if bell is not None:
-            self._bell = Bell(bell, sock)
+        sock, bells = _welcomed(self._addresses)
+        if bells is not None:
+            self._bells = Bells(bells, sock)
             sock.setblocking(False)  # the bell rings after the reply was sent
         self._sock = sock
         self._inbox, self._outbox = Inbox(), Outbox()
@@ -185,8 +189,8 @@ class Lane:
 
     def _receive(self, sock: socket.socket) -> tuple[Message, int | None]:
         while True:
-            if self._bell is not None:
-                self._bell.wait(self._allowed)
+            if self._bells is not None:
+                self._bells.wait(self._allowed)
                 posted = self._inbox.posted(self._number)
                 if posted is not None:
                     return posted, None
@@ -220,8 +224,8 @@ class Lane:
         return action
 
 
-def _welcomed(addresses: Sequence[str]) -> tuple[socket.socket, int | None]:
-    """A connection to the first server that says hello, and its bell.
+def _welcomed(addresses: Sequence[str]) -> tuple[socket.socket, tuple[int, int] | None]:
+    """A connection to the first server that says hello, and its bells.
 
     A server that starts again, or computes, does not: it keeps its place in line, and after a moment the next one is
     asked too. The wait has the time of the episode, not of a step.
@@ -242,9 +246,9 @@ def _welcomed(addresses: Sequence[str]) -> tuple[socket.socket, int | None]:
             for sock in readable:
                 waiting.remove(sock)
                 with suppress(OSError, ChannelError):
-                    message, bell = receive(sock)
+                    message, bells = greeting(sock)
                     if message.kind == HELLO:
-                        return sock, bell
+                        return sock, bells
                 sock.close()
     finally:
         for sock in waiting:

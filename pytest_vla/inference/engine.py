@@ -17,6 +17,7 @@ from pytest_vla.policies.base import Policy, PolicyError
 
 MAX_ERROR_TEXT = 20_000  # characters
 TRIALS = 16  # a model that does depend on the row showed it in half of all single trials
+_AS_IT_IS = nullcontext()
 CHEAP_S = 1e-3  # a copy of a row's state that takes no longer is made before every call of several rows
 
 
@@ -130,6 +131,8 @@ class Engine:
             return self._free(jobs[:fitting]) + self._free(jobs[fitting:])
         saved = self._saved(jobs)
         try:
+            if not (self.draws or self._watches):
+                return self._act(jobs)
             with self._watched(jobs):
                 return self._act(jobs)
         except Exception as error:
@@ -223,9 +226,6 @@ class Engine:
 
         Whether it does is seen in its first calls: seeding takes longer than many a small model.
         """
-        if not (self.draws or self._watches):
-            yield
-            return
         self._watches = max(self._watches - 1, 0)
         with seeded(jobs[0].episode) if len(jobs) == 1 else nullcontext():
             before = None if self.draws else _generators()
@@ -336,9 +336,11 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 
 def without_gradients() -> AbstractContextManager[Any]:
-    """Without gradients where torch is in use; torch is never imported for it."""
+    """Without gradients where torch is in use, and they are not off already; torch is never imported for it."""
     torch = sys.modules.get("torch")
-    return torch.inference_mode() if torch is not None and hasattr(torch, "inference_mode") else nullcontext()
+    if torch is None or not hasattr(torch, "inference_mode") or torch.is_inference_mode_enabled():
+        return _AS_IT_IS
+    return torch.inference_mode()  # type: ignore[no-any-return]
 
 
 def one_thread() -> None:

@@ -24,12 +24,13 @@ from pytest_vla.episode import EpisodeError
 from pytest_vla.inference.channel import (
     HELLO,
     RETAINED,
-    Bell,
+    Bells,
     ChannelClosed,
     ChannelError,
     Inbox,
     Message,
     Outbox,
+    greeting,
     receive,
 )
 from pytest_vla.inference.client import Lane, is_closed, native
@@ -89,7 +90,7 @@ class FarLane(Lane):
             sock.close()
             raise
         sock.settimeout(self._limit or None)
-        self._sock, self._bell = sock, None
+        self._sock, self._bells = sock, None
         self._inbox, self._outbox = Inbox(), FarOutbox(self._wire)
         self._skeleton = self._action = None
 
@@ -264,9 +265,9 @@ class _Near:
     def __init__(self, address: str) -> None:
         self._sock = socket.socket(socket.AF_UNIX)
         self._sock.connect(native(address))
-        _, bell = receive(self._sock)
-        self._bell = None if bell is None else Bell(bell, self._sock)
-        self._sock.setblocking(self._bell is None)
+        _, bells = greeting(self._sock)
+        self._bells = None if bells is None else Bells(bells, self._sock)
+        self._sock.setblocking(self._bells is None)
         self._inbox, self._outbox = Inbox(), Outbox()
 
     def ask(self, message: Message, data: bytes) -> tuple[Message, bytes]:
@@ -280,8 +281,8 @@ class _Near:
 
     def _answer(self, number: int) -> Message:
         while True:
-            if self._bell is not None:
-                self._bell.wait(0)
+            if self._bells is not None:
+                self._bells.wait(0)
                 posted = self._inbox.posted(number)
                 if posted is not None:
                     return posted
@@ -292,8 +293,8 @@ class _Near:
                 return reply
 
     def close(self) -> None:
-        if self._bell is not None:
-            self._bell.close()
+        if self._bells is not None:
+            self._bells.close()
         self._sock.close()
 
 

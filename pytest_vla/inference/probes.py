@@ -30,7 +30,7 @@ class ProbeError(PolicyError):
 
 
 def is_probe(observation: Any) -> bool:
-    return isinstance(observation, Mapping) and PROBE in observation
+    return (type(observation) is dict or isinstance(observation, Mapping)) and PROBE in observation
 
 
 def rows_in(observation: Any) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 
 from pytest_vla.inference.desk import Desk
 from pytest_vla.inference.engine import Engine
+from pytest_vla.inference.heap import keep_freed_memory
 from pytest_vla.inference.intake import MOST_HELD, Door, Intake, is_foreign, peer
 from pytest_vla.inference.talk import Talk
 from pytest_vla.options import InferenceOptions
@@ -42,6 +43,7 @@ try:
 except ImportError:
     raise PolicyError('pytest-vla serve needs websockets: pip install "pytest-vla[remote]"') from None
 
+BRIEF_BYTES, BRIEF_PARTS = 1 << 20, 1_000  # a message of no more is read without a thread
 QUICK_BYTES = 8 << 20  # a message that is no larger, packed and unpacked, takes milliseconds to read
 GREETING_LIMIT_S = 1.0  # who has not spoken by then is an openpi client and waits for us
 
@@ -123,11 +125,18 @@ class PolicyServer:
                 task.cancel()
 
     async def read(self, connection: ServerConnection, unpack: Unpack, data: bytes | str) -> Any:
-        """A message, taken apart beside the loop; a large one waits for other large ones, and no small one for it."""
+        """A message, taken apart beside the loop; a large one waits for other large ones, and no small one for it.
+
+        One that takes less than a moment is taken apart here and now.
+        """
         loop = asyncio.get_running_loop()
         try:
             if connection.close_code is not None:
                 raise ConnectionClosed(None, None)
+            if len(data) <= BRIEF_BYTES:
+                with suppress(TooLarge):
+                    brief = Limits(min(BRIEF_BYTES, self.options.max_unpacked), BRIEF_PARTS, brief=True)
+                    return unpack(data, brief)
             if len(data) <= QUICK_BYTES:
                 with suppress(TooLarge):
                     limits = Limits(min(QUICK_BYTES, self.options.max_unpacked))
@@ -211,6 +220,7 @@ def run_server(asked: InferenceOptions, options: ServeOptions) -> int:
 
     if options.host not in ("127.0.0.1", "localhost", "::1") and not options.token:
         raise PolicyError(f"{options.host} is open to the network: set PYTEST_VLA_TOKEN, or serve on 127.0.0.1")
+    keep_freed_memory()
     sources = served_sources(asked)
 
     def ready(server: Server) -> None:

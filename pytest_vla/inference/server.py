@@ -10,14 +10,17 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import select
 import selectors
 import signal
 import socket
 import struct
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +40,8 @@ from pytest_vla.inference.channel import (
     receive,
     send,
 )
-from pytest_vla.inference.engine import Engine, Episode, Failure, Job, failure_of
+from pytest_vla.inference.engine import Engine, Episode, Failure, Job, failure_of, without_gradients
+from pytest_vla.inference.heap import keep_freed_memory
 from pytest_vla.inference.memory import Arena
 from pytest_vla.inference.status import StatusPage
 from pytest_vla.inference.threads import ThreadTrial
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
     from pytest_vla.inference.tuning import Tuner
 
 HEARTBEAT_S = 1.0
+_NO_NEWS: dict[str, Any] = {}
 
 
 class Client:
@@ -54,7 +59,8 @@ class Client:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self.bell = os.eventfd(0) if hasattr(os, "eventfd") else None
+        self.bells = (os.eventfd(0), os.eventfd(0)) if hasattr(os, "eventfd") else ()  # that of the client, and ours
+        self.number = 0  # of its last request
         self.inbox, self.outbox = Inbox(), Outbox()
         self.layout: Layout | None = None
         self.kind: Skeleton = ()
@@ -63,38 +69,47 @@ class Client:
         self.episode: Episode | None = None
 
     def read(self) -> Request:
-        """The next request; raises ChannelError when the peer is gone or talks nonsense."""
+        """The next request on the socket; raises ChannelError when the peer is gone or talks nonsense."""
         message, fd = receive(self.sock)
         if fd is not None:
             self.inbox.attach(fd)
-        if message.kind != REQUEST:
-            raise ChannelError(f"a message of unknown kind {message.kind}")
-        news = self.inbox.news(message)
-        try:
-            return Request(self, message, self._job(news or {}, message.json_size))
-        except (TreeError, LookupError, TypeError, ValueError) as error:
-            raise ChannelError(f"a request cannot be read: {error}") from None
+        return self._request(message)
+
+    def hear(self) -> Request | None:
+        """The request that was posted before our bell rang, if it is a new one."""
+        message = self.inbox.posted((self.number + 1) % 2**32)
+        return None if message is None else self._request(message)
 
     def reply(self, message: Message) -> None:
         """Send what was written to the outbox, and wake the client."""
         if self.inbox.is_retained():
             message.flags |= RETAINED
-        if self.bell is None:
-            self.outbox.send(self.sock, message)
-        else:
+        if self.bells:
             self.outbox.post(self.sock, message)
-            os.eventfd_write(self.bell, 1)
+            os.eventfd_write(self.bells[0], 1)
+        else:
+            self.outbox.send(self.sock, message)
 
     def hint(self) -> None:
         """Say that the answer takes longer, for a reason."""
         send(self.sock, Message(PATIENCE))
-        if self.bell is not None:
-            os.eventfd_write(self.bell, 1)
+        if self.bells:
+            os.eventfd_write(self.bells[0], 1)
 
     def close(self) -> None:
         self.sock.close()
-        if self.bell is not None:
-            os.close(self.bell)
+        for bell in self.bells:
+            os.close(bell)
+
+    def _request(self, message: Message) -> Request:
+        if message.kind != REQUEST:
+            raise ChannelError(f"a message of unknown kind {message.kind}")
+        self.number = message.number
+        news = self.inbox.news(message)
+        try:
+            return Request(self, message, self._job(news or _NO_NEWS, message.json_size))
+        except (TreeError, LookupError, TypeError, ValueError) as error:
+            raise ChannelError(f"a request cannot be read: {error}") from None
 
     def _job(self, news: dict[str, Any], start: int) -> Job:
         if "episode" in news:
@@ -134,7 +149,11 @@ class Server:
         self._live: set[Client] = set()  # those in an episode
         self._selector = selectors.DefaultSelector()
         listener.setblocking(False)
-        self._selector.register(listener, selectors.EVENT_READ, None)
+        self._selector.register(listener, selectors.EVENT_READ, self._accept)
+        self._by_bell: dict[int, Client] = {}
+        if hasattr(os, "eventfd"):
+            self._bells = select.epoll()
+            self._selector.register(self._bells, selectors.EVENT_READ, self._hear)
 
     def run(self) -> None:
         """Forever: read what is there, answer what is due."""
@@ -144,10 +163,7 @@ class Server:
     def step(self) -> None:
         """One round: wait until something happens, then answer at most one batch."""
         for key, _ in self._selector.select(self.batcher.wait(len(self._live), monotonic())):
-            if key.data is None:
-                self._accept()
-            else:
-                self._read(key.data)
+            key.data()
         if self.batcher.wait(len(self._live), monotonic()) == 0:
             self._answer(self.batcher.take())
 
@@ -159,21 +175,32 @@ class Server:
         client = Client(sock)
         try:
             _check_user(sock)
-            send(sock, Message(HELLO), client.bell)
+            send(sock, Message(HELLO), *client.bells)
         except ChannelError:
             client.close()
             return
         self._clients.add(client)
-        self._selector.register(sock, selectors.EVENT_READ, client)
+        self._selector.register(sock, selectors.EVENT_READ, partial(self._take, client, client.read))
+        if client.bells:
+            self._by_bell[client.bells[1]] = client
+            self._bells.register(client.bells[1], select.EPOLLIN | select.EPOLLET)  # there is nothing to fetch from it
 
-    def _read(self, client: Client) -> None:
+    def _hear(self) -> None:
+        """Take the requests of all whose bells rang."""
+        for bell, _ in self._bells.poll(0):
+            client = self._by_bell.get(bell)
+            if client is not None:
+                self._take(client, client.hear)
+
+    def _take(self, client: Client, read: Callable[[], Request | None]) -> None:
         try:
-            request = client.read()
+            request = read()
         except (ChannelError, OSError):
             self._drop(client)
             return
-        self._live.add(client)
-        self.batcher.add(client, request, monotonic())
+        if request is not None:
+            self._live.add(client)
+            self.batcher.add(client, request, monotonic())
 
     def _drop(self, client: Client) -> None:
         if client not in self._clients:
@@ -182,6 +209,9 @@ class Server:
         self._clients.discard(client)
         self._live.discard(client)
         self.batcher.drop(client)
+        if client.bells:
+            self._bells.unregister(client.bells[1])
+            del self._by_bell[client.bells[1]]
         client.close()
 
     def _answer(self, requests: list[Request]) -> None:
@@ -276,6 +306,7 @@ def main() -> None:
     trust(options["trust"])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the controller, which closes our stdin
     threading.Thread(target=_watch_lifeline, args=(options["limit"],), daemon=True).start()
+    keep_freed_memory()
     ready = os.fdopen(options["ready"], "w")
     try:
         engine, introduction = _load(options)
@@ -292,7 +323,8 @@ def main() -> None:
         from pytest_vla.inference.tuning import Tuner
 
         server.tuner = Tuner(engine, options["clients"], lambda found: print(json.dumps(found), file=ready, flush=True))
-    server.run()
+    with without_gradients():
+        server.run()
 
 
 def _load(options: dict[str, Any]) -> tuple[Engine, dict[str, Any]]:

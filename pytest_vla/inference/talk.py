@@ -75,7 +75,8 @@ class Talk:
         await asyncio.sleep(min(DELAY_S * self._failures, LONGEST_DELAY_S))
 
     async def _next(self) -> bytes | str:
-        return await asyncio.wait_for(self.connection.recv(), self.server.options.idle_limit)
+        async with asyncio.timeout(self.server.options.idle_limit):
+            return await self.connection.recv()
 
     # --- vla-eval ----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ only their bytes have to move.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,11 +44,12 @@ def flatten(tree: Any, name: str = "observation") -> tuple[Skeleton, list[Array]
 class Layout:
     """A skeleton that was read and checked once: where each array of such a tree lies, counted from the first."""
 
-    __slots__ = ("_has_arrays", "_root", "_size")
+    __slots__ = ("_has_arrays", "_reader", "_root", "_size")
 
     def __init__(self, skeleton: Sequence[Any]) -> None:
         self._root, self._size = _parsed(skeleton, 0, 0)
         self._has_arrays = self._size > 0 or _has_array(self._root)
+        self._reader = _reader(self._root)
 
     def end(self, offset: int = 0) -> int:
         """The offset behind such a tree when it starts at `offset`."""
@@ -58,7 +59,7 @@ class Layout:
         """The tree in `memory` (bytes), as views without a copy."""
         if self.end(offset) > memory.size:
             raise TreeError(f"a tree ends at byte {self.end(offset)} of a memory of {memory.size} bytes")
-        return _read(self._root, memory, aligned(offset))
+        return self._reader(memory, aligned(offset))
 
     def form(self, memory: Array) -> Form:
         return Form(_slots(self._root, memory))
@@ -217,17 +218,22 @@ def _has_array(node: tuple[Any, ...]) -> bool:
     return any(map(_has_array, node[1])) if node[0] == LIST else len(node) == 4
 
 
-def _read(node: tuple[Any, ...], memory: Array, start: int) -> Any:
+def _reader(node: tuple[Any, ...]) -> Callable[[Array, int], Any]:
+    """What reads such a node of a tree that starts at some byte of a memory: every step of an episode does it."""
     kind = node[0]
-    if kind == ARRAY:
-        return np.ndarray(node[2], node[1], memory, start + node[3])
     if kind == DICT:
-        return {key: _read(part, memory, start) for key, part in node[1]}
+        named = tuple((key, _reader(part)) for key, part in node[1])
+        return lambda memory, start: {key: read(memory, start) for key, read in named}
     if kind == LIST:
-        return [_read(part, memory, start) for part in node[1]]
-    if kind in _NUMBERS:
-        return np.ndarray((), node[1], memory, start + node[3]).item()
-    return node[1] if kind == TEXT else None
+        parts = tuple(map(_reader, node[1]))
+        return lambda memory, start: [read(memory, start) for read in parts]
+    if kind in (TEXT, NONE):
+        text = node[1] if kind == TEXT else None
+        return lambda memory, start: text
+    _, dtype, shape, offset = node
+    if kind == ARRAY:
+        return lambda memory, start: np.ndarray(shape, dtype, memory, start + offset)
+    return lambda memory, start: np.ndarray((), dtype, memory, start + offset).item()
 
 
 def _slots(node: tuple[Any, ...], memory: Array) -> Any:

@@ -38,10 +38,14 @@ class TooLarge(WireError):
 
 @dataclass
 class Limits:
-    """What one message may still cost its reader: a picture of a few bytes can be larger than the memory."""
+    """What one message may still cost its reader: a picture of a few bytes can be larger than the memory.
+
+    A brief reader leaves to another what would take more than a moment: many parts, compressed pictures.
+    """
 
     bytes: int = MAX_UNPACKED
     parts: int = MAX_PARTS
+    brief: bool = False
 
     def spend(self, size: int, what: str) -> None:
         self.bytes -= size
@@ -51,7 +55,7 @@ class Limits:
     def count(self, parts: int) -> None:
         self.parts -= parts
         if self.parts < 0:
-            raise WireError(f"a message of more than {MAX_PARTS} parts")
+            raise (TooLarge if self.brief else WireError)(f"a message of more than {MAX_PARTS} parts")
 
 
 # --- vla-eval: an envelope with a sequence number, arrays marked by text keys, images perhaps compressed --------------
@@ -98,6 +102,8 @@ def _image(value: Mapping[str, Any], limits: Limits) -> Any:
         return _array(value["data"], value["dtype"], value["shape"], limits)
     if value["format"] not in ("png", "jpeg"):
         raise WireError(f"unknown image format {value['format']!r}")
+    if limits.brief:
+        raise TooLarge("a compressed picture")
     try:
         from PIL import Image
     except ImportError:

@@ -12,7 +12,8 @@ import pytest
 from test_serve import PATIENCE_S, Served
 
 from pytest_vla.episode import EpisodeError, EpisodeKey
-from pytest_vla.inference.desk import Desk
+from pytest_vla.inference import desk
+from pytest_vla.inference.desk import QUICK_CALLS, Desk
 from pytest_vla.inference.engine import Engine, Episode, Job
 from pytest_vla.inference.service import only_visible
 from pytest_vla.inference.session import local_source
@@ -128,11 +129,11 @@ def test_nobody_gets_the_action_of_a_neighbour_who_went_away():
     entered, leave = threading.Event(), threading.Event()
 
     async def ask():
-        desk = Desk(Engine(Waits()), 3)
-        desk.live.update(range(3))
-        running = asyncio.create_task(desk.run())
+        waits = Desk(Engine(Waits()), 3)
+        waits.live.update(range(3))
+        running = asyncio.create_task(waits.run())
         asked = [
-            asyncio.create_task(desk.ask(n, Job(Episode(EpisodeKey("s", "t", "p", n)), {"x": n}))) for n in range(3)
+            asyncio.create_task(waits.ask(n, Job(Episode(EpisodeKey("s", "t", "p", n)), {"x": n}))) for n in range(3)
         ]
         await asyncio.to_thread(entered.wait)
         asked[0].cancel()
@@ -143,6 +144,33 @@ def test_nobody_gets_the_action_of_a_neighbour_who_went_away():
         return answers
 
     assert asyncio.run(ask()) == [1.0, 2.0]
+
+
+def test_a_model_that_answers_at_once_is_asked_without_a_thread_until_it_takes_longer():
+    threads: list[str] = []
+
+    class Soon(Policy):
+        def act(self, observations, states):
+            threads.append(threading.current_thread().name)
+            if len(threads) == 2 * QUICK_CALLS:
+                time.sleep(2 * desk.QUICK_S)
+            return [float(o["x"]) for o in observations]
+
+    async def ask(fixed):
+        threads.clear()
+        counter = Desk(Engine(Soon(), fixed), 1)
+        episode = Episode(EpisodeKey("s", "t", "p", 0))
+        for x in range(2 * QUICK_CALLS + 1):
+            assert await counter.ask(0, Job(episode, {"x": x})) == x
+        return [name.startswith("policy") for name in threads]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(desk, "QUICK_S", 0.05)  # on a machine that has other work
+        beside = asyncio.run(ask(fixed=0))
+        assert beside[:QUICK_CALLS] == [True] * QUICK_CALLS
+        assert beside[QUICK_CALLS:-1] == [False] * QUICK_CALLS
+        assert beside[-1] is True
+        assert all(asyncio.run(ask(fixed=1)))
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,7 @@ def test_a_policy_may_keep_what_it_saw(serve, connect, key, observe):
 
 
 def test_a_step_like_the_last_one_is_one_copy_into_the_same_memory(serve, connect, key, observe, monkeypatch):
+    from pytest_vla.inference import channel
     from pytest_vla.inference import client as module
 
     client = connect(serve("Echo"))
@@ -123,6 +124,7 @@ def test_a_step_like_the_last_one_is_one_copy_into_the_same_memory(serve, connec
     with monkeypatch.context() as patch:
         patch.setattr(module, "flatten", None)  # nothing is taken apart again
         patch.setattr(module, "receive", None)  # and no reply comes over the socket
+        patch.setattr(channel, "send", None)  # nor goes a request
         for step in range(2, 5):
             assert client.act([observe(step)], [state])[0][0] == step
     assert client.act([observe(5, size=99)], [state])[0][0] == 5
