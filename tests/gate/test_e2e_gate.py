@@ -306,11 +306,11 @@ def test_bad_rules_are_one_clear_message(project, table, arguments, message, wor
 def test_thresholds_for_other_installed_suites_do_not_hinder_a_gate_and_unknown_ones_do(reach):
     rules = '[tool.pytest_vla.gate.success]\n"reach" = 0.5\n"vima/*/novel_task_generalization" = 0.1\n'
     (reach.path / "pyproject.toml").write_text(rules)
-    live = reach.runpytest_subprocess("--vla-policy=oracle", "--vla-episodes=10", "--vla-gate", "--vla-run-dir=run")
+    live = reach.runpytest("--vla-policy=oracle", "--vla-episodes=10", "--vla-gate", "--vla-run-dir=run")
     assert live.ret == 0
     assert reach.run("pytest-vla", "gate", "run").ret == 0
     (reach.path / "pyproject.toml").write_text(rules.replace("vima/", "vmia/"))
-    refused = reach.runpytest_subprocess("--vla-policy=oracle", "--vla-episodes=10", "--vla-gate")
+    refused = reach.runpytest("--vla-policy=oracle", "--vla-episodes=10", "--vla-gate")
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     assert "unknown suite 'vmia'" in refused.stderr.str()
 
@@ -318,10 +318,10 @@ def test_thresholds_for_other_installed_suites_do_not_hinder_a_gate_and_unknown_
 def test_a_baseline_of_another_suite_is_refused_before_the_first_episode(reach):
     text = (reach.path / "test_reach.py").read_text().replace('name = "reach"', 'name = "grasp"')
     (reach.path / "test_grasp.py").write_text(text)
-    made = reach.runpytest_subprocess("test_grasp.py", "--vla-policy=oracle", "--vla-episodes=2", "--vla-run-dir=base")
+    made = reach.runpytest("test_grasp.py", "--vla-policy=oracle", "--vla-episodes=2", "--vla-run-dir=base")
     assert made.ret == 0
     for workers in ([], ["-n1"]):
-        refused = reach.runpytest_subprocess("test_reach.py", "--vla-policy=oracle", "--vla-baseline=base", *workers)
+        refused = reach.runpytest("test_reach.py", "--vla-policy=oracle", "--vla-baseline=base", *workers)
         assert refused.ret == pytest.ExitCode.USAGE_ERROR
         told = refused.stderr.str() + refused.stdout.str()
         assert "the baseline has episodes of suite 'grasp' and this run of 'reach'" in told
