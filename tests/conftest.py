@@ -11,11 +11,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from distribution import (  # noqa: F401  (hooks)
-    pytest_collection_modifyitems,
-    pytest_xdist_make_scheduler,
-)
 from hypothesis import settings
+
+pytest_plugins = ["distribution"]
 
 REPOSITORY = Path(__file__).parent.parent
 # A loaded machine is no defect, and CI draws the same examples every time.

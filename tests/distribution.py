@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,13 @@ import pytest
 HERE = Path(__file__).parent
 #: Rooms that take longest come first; the quick ones even out the end.
 FIRST = ("engines", "e2e", "explain", "hunt", "inference", "isolate", "plugin", "gate", "docs", "report", "suites")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile once what every process imports: not each keeps what it compiled (PYTHONDONTWRITEBYTECODE)."""
+    if not hasattr(config, "workerinput"):
+        for package in ("pytest_vla", "suites"):
+            compileall.compile_dir(HERE.parent / package, quiet=2)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

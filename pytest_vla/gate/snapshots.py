@@ -1,6 +1,6 @@
 """Baselines and scenes as syrupy snapshots: stored as a table or a picture, compared by the gate's own tests.
 
-Importing this needs syrupy (`pip install pytest-vla[gate]`); pytest-vla does so only where its plugin is active.
+Importing this needs syrupy; pytest-vla does so only where its plugin is active, and a test file that does is told.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+try:
+    from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+except ImportError:  # pytest says the text of this error alone, without a traceback
+    raise pytest.Collector.CollectError('snapshots need syrupy: pip install "pytest-vla[gate]"') from None
 
 from pytest_vla.gate.baseline import SNAPSHOT_SUFFIX, parse_table, render_table
 from pytest_vla.gate.evidence import GateError, Verdict

@@ -65,6 +65,13 @@ def check(folder: Path, partitions: tuple[str, ...]) -> Check:
     return Check(len(files), absent, different)
 
 
+@cache
+def lacking(folder: Path, partition: str) -> str | None:
+    """The first file without which a partition's scenes cannot be made; textures of floors and walls have stand-ins."""
+    files = (name for name in needed((partition,)) if not name.startswith("textures/"))
+    return next((name for name in files if not (folder / name).is_file()), None)
+
+
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

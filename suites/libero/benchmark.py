@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_vla.isolate.suite import IsolatedSuite
 from pytest_vla.policies.conventions import Camera, Conventions, Part
-from pytest_vla.suite import SuiteError, Termination
+from pytest_vla.suite import Requirement, SuiteError, Termination
 
-from .assets import Check, check, instruction, tasks
+from .assets import Check, check, instruction, lacking, tasks
 
 if TYPE_CHECKING:
     import gymnasium
@@ -89,6 +89,14 @@ class LiberoSuite(IsolatedSuite):
         """The assets: what `--vla-data` gives, or `$LIBERO_ASSETS`."""
         given, variable = super().data_folder(), os.environ.get(ASSETS_VARIABLE)
         return given or (Path(variable).expanduser().absolute() if variable else None)
+
+    def missing_in(self, task: str) -> Requirement | None:
+        """Also an asset of the task's partition: the simulator would fail in every episode that shows it."""
+        folder, missing = self.data_folder(), super().missing_in(task)
+        if missing is not None or folder is None:
+            return missing
+        absent = lacking(folder, self.partition_of(task))
+        return None if absent is None else Requirement(f"'{folder / absent}'", FETCH)
 
     def options(self, task: str) -> Mapping[str, Any]:
         folder = self.data_folder()

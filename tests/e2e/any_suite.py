@@ -28,3 +28,9 @@ class Chunks(Looks):
 
     def act(self, observations, states):
         return [np.stack([action] * 3) for action in super().act(observations, states)]
+
+
+class Wrist(Looks):
+    """Needs a camera that `vima` has not."""
+
+    spec = vla.PolicySpec(cameras=("front", "wrist"))

@@ -1,5 +1,6 @@
 """With the real LeRobot, where it is installed: it reads our datasets, and its policies act here as they do there."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,43 +13,18 @@ from pytest_vla.cli import main  # noqa: E402
 from pytest_vla.episode import EpisodeKey  # noqa: E402
 from pytest_vla.policies.lerobot import load_folder  # noqa: E402
 
+FAMILIES = Path(__file__).parents[1] / "families"
 CHUNK, EXECUTED = 10, 5
 
 
 @pytest.fixture(scope="module")
 def act(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A pretrained folder of LeRobot's ACT, with random weights and normalisation that matters."""
-    from lerobot.configs.types import FeatureType, PolicyFeature
-    from lerobot.policies.act.configuration_act import ACTConfig
-    from lerobot.policies.act.modeling_act import ACTPolicy
-    from lerobot.policies.factory import make_pre_post_processors
+    sys.path.append(str(FAMILIES))
+    from lerobot_folders import save
 
-    config = ACTConfig(
-        input_features={
-            "observation.images.front": PolicyFeature(type=FeatureType.VISUAL, shape=(3, 64, 64)),
-            "observation.state": PolicyFeature(type=FeatureType.STATE, shape=(4,)),
-        },
-        output_features={"action": PolicyFeature(type=FeatureType.ACTION, shape=(4,))},
-        chunk_size=CHUNK,
-        n_action_steps=EXECUTED,
-        dim_model=64,
-        n_heads=4,
-        dim_feedforward=128,
-        n_encoder_layers=1,
-        n_decoder_layers=1,
-        use_vae=False,
-        pretrained_backbone_weights=None,
-        device="cpu",
-    )
-    stats = {
-        "observation.images.front": {"mean": torch.full((3, 1, 1), 0.5), "std": torch.full((3, 1, 1), 0.25)},
-        "observation.state": {"mean": torch.tensor([0.1, 0.2, 0.3, 0.4]), "std": torch.tensor([1.0, 2.0, 3.0, 4.0])},
-        "action": {"mean": torch.tensor([0.0, 0.1, 0.05, 0.5]), "std": torch.tensor([0.1, 0.1, 0.03, 0.5])},
-    }
-    torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("lerobot") / "act"
-    for part in (ACTPolicy(config), *make_pre_post_processors(config, dataset_stats=stats)):
-        part.save_pretrained(folder)
+    save("act", folder)
     return folder
 
 

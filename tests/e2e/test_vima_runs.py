@@ -28,11 +28,11 @@ def measured(episodes):
 def test_vima_gives_the_same_bits_at_any_n_and_in_any_order(tmp_path, read_episodes, policy):
     (tmp_path / "backwards.py").write_text("def pytest_collection_modifyitems(items): items.reverse()")
     (tmp_path / "conftest.py").write_text("import sys; sys.path.insert(0, '.')")
-    variants = {"alone": [], "reversed": ["-n1", "-p", "backwards"], "two": ["-n2"]}
+    variants = {"alone": [], "two": ["-n2", "-p", "backwards"]}
     for name, extra in variants.items():
         arguments = [f"--vla-policy={policy}", f"--vla-task={TASKS}", "--vla-episodes=2", f"--vla-run-dir={name}"]
         result = run_vima(tmp_path, *arguments, *extra)
-        assert result.returncode in (0, 1), result.stdout + result.stderr
+        assert result.returncode == (0 if policy == "oracle" else 1), result.stdout + result.stderr
     runs = {name: measured(read_episodes(tmp_path / name)) for name in variants}
     assert len(runs["alone"]) == 22
     assert all(len(digest) == 32 for _, _, _, _, digest, _, _ in runs["alone"].values())
@@ -40,8 +40,7 @@ def test_vima_gives_the_same_bits_at_any_n_and_in_any_order(tmp_path, read_episo
         assert runs[name] == runs["alone"], name
 
 
-def test_the_oracle_solves_and_doing_nothing_does_not(tmp_path):
-    assert run_vima(tmp_path, "--vla-policy=oracle", "--vla-episodes=1", "-n2").returncode == 0
+def test_doing_nothing_solves_nothing(tmp_path):
     result = run_vima(tmp_path, "--vla-policy=noop", "--vla-episodes=1", "-n2")
     assert result.returncode == 1
     assert "0 of 42 episodes solved, 0 errors" in result.stdout

@@ -19,10 +19,12 @@ from pytest_vla.run import read_run
 REPOSITORY = Path(__file__).parent.parent.parent
 POLICY = REPOSITORY / "fixtures" / "policies" / "bomb_visuomotor.pt"
 EPISODE = "bomb/place_stone-unperturbed-00"
+COARSE = "from pytest_vla.explain import maps\n\nmaps.ROWS = 250\n"  # of 900 patches: enough for what is asked here
 
 
 def run_and_explain(folder, episodes, *more):
     """A run that is explained at its end, and what it said."""
+    (folder / "conftest.py").write_text(COARSE)
     arguments = [
         *("--vla-suite=bomb", "--vla-task=place_stone", "--vla-partition=unperturbed", f"--vla-episodes={episodes}"),
         *(f"--vla-policy={POLICY}", f"--vla-explain={episodes}", f"--vla-run-dir={folder / 'run'}"),

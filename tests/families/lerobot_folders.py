@@ -27,8 +27,12 @@ def picture():
     return PolicyFeature(type=FeatureType.VISUAL, shape=(3, SIDE, SIDE))
 
 
-def statistics(given):
+def statistics(kind, given):
     """Normalisation that matters."""
+    if kind == "act_on_pusht":
+        table = {"mean": torch.full((2,), 256.0), "std": torch.full((2,), 100.0)}
+        colours = {"mean": torch.full((3, 1, 1), 0.5), "std": torch.full((3, 1, 1), 0.25)}
+        return {"observation.image": colours, "observation.state": table, "action": table}
     found = {}
     for name, feature in {**given["input_features"], **given["output_features"]}.items():
         size = feature.shape if len(feature.shape) == 1 else (3, 1, 1)
@@ -60,12 +64,20 @@ def tokenizer(folder):
     return made
 
 
-def act(cameras=("front",), **more):
+def act(given=None, **more):
     from lerobot.policies.act.configuration_act import ACTConfig
 
     small = {"dim_model": 64, "n_heads": 4, "dim_feedforward": 128, "n_encoder_layers": 1, "n_decoder_layers": 1}
     asked = {"chunk_size": 10, "n_action_steps": 5, "use_vae": False, "pretrained_backbone_weights": None}
-    return ACTConfig(**features(cameras), **{**small, **asked, **more})
+    return ACTConfig(**(given or features()), **{**small, **asked, **more})
+
+
+def act_on_pusht():
+    """As `lerobot-eval` asks it on PushT: its names, its sizes, actions in pixels of the table."""
+    picture = PolicyFeature(type=FeatureType.VISUAL, shape=(3, 384, 384))
+    given = features((), state=2, action=2)
+    given["input_features"] = {"observation.image": picture, **given["input_features"]}
+    return act(given, chunk_size=50, n_action_steps=50)
 
 
 def diffusion(**more):
@@ -123,13 +135,14 @@ def smolvla(home, cameras=("front",), state=4, action=4):
     return SmolVLAConfig(**features(cameras, state, action), **small, **asked)
 
 
-def pi(name):
+def pi(home, name):
     """PaliGemma and the expert of two narrow layers each."""
     import importlib
 
     import transformers
     from transformers.models.siglip import SiglipVisionConfig
 
+    with_tokenizer(home)
     module = importlib.import_module(f"lerobot.policies.{name}.modeling_{name}")
     config = importlib.import_module(f"lerobot.policies.{name}.configuration_{name}")
     width = 64
@@ -176,6 +189,7 @@ def with_tokenizer(home):
 
 KINDS = {
     "act": lambda home: act(),
+    "act_on_pusht": lambda home: act_on_pusht(),
     "act_ensemble": lambda home: act(n_action_steps=1, temporal_ensemble_coeff=0.01),
     "diffusion": lambda home: diffusion(),
     "diffusion_ddim": lambda home: diffusion(
@@ -183,8 +197,8 @@ KINDS = {
     ),
     "vqbet": lambda home: vqbet(),
     "smolvla": smolvla,
-    "pi0": lambda home: pi("pi0"),
-    "pi05": lambda home: pi("pi05"),
+    "pi0": lambda home: pi(home, "pi0"),
+    "pi05": lambda home: pi(home, "pi05"),
     # folders as a lab has them: cameras that only count, the state and the actions of a suite
     "lab_bomb": lambda home: smolvla(home, ("image", "image2"), 4, 4),
     "lab_libero": lambda home: smolvla(home, ("image", "image2"), 8, 7),
@@ -195,11 +209,10 @@ def save(kind, folder):
     folder.mkdir(parents=True, exist_ok=True)
     home = folder.parent / f"{folder.name}_parts"
     torch.manual_seed(0)
-    with_tokenizer(home)
     config = KINDS[kind](home)
     given = {"input_features": config.input_features, "output_features": config.output_features}
     model = get_policy_class(config.type)(config)
-    for part in (model, *make_pre_post_processors(config, dataset_stats=statistics(given))):
+    for part in (model, *make_pre_post_processors(config, dataset_stats=statistics(kind, given))):
         part.save_pretrained(folder)
 
 

@@ -101,7 +101,7 @@ def test_a_policy_worse_on_one_task_fails_and_that_task_is_named(project):
 
 
 def test_an_identical_policy_passes_though_it_leaves_episodes_unsolved(project):
-    code, output = project.pytest("new", "-n2", "--vla-baseline=main", "--junitxml=junit.xml")
+    code, output = project.pytest("new", "--vla-baseline=main", "--junitxml=junit.xml")
     assert code == PASS, output
     assert "unsolved" in output
     assert "FAILURES" not in output
@@ -110,7 +110,7 @@ def test_an_identical_policy_passes_though_it_leaves_episodes_unsolved(project):
 
 
 def test_too_few_episodes_are_undecided_and_the_number_missing_is_said(project):
-    code, output = project.pytest("new", "-n2", "--vla-baseline=main", episodes=6)
+    code, output = project.pytest("new", "--vla-baseline=main", episodes=6)
     assert code == UNDECIDED
     assert "more episodes each would decide" in output
     assert "vla gate: UNDECIDED (exit 6)" in output
@@ -125,7 +125,7 @@ def test_thresholds_alone_gate_a_run(project):
 
 
 def test_errors_fail_by_their_own_rule_and_never_count_as_unsolved(project):
-    code, output = project.pytest("strict", "-n2", "--vla-baseline=main", CRASH="push:3")
+    code, output = project.pytest("strict", "--vla-baseline=main", CRASH="push:3")
     assert code == FAIL
     assert "2 errors, 0 allowed (--vla-max-errors)" in output
     assert set(verdicts(output).values()) == {"pass"}
@@ -178,7 +178,7 @@ def test_a_budget_goes_to_what_is_undecided(project):
 
 
 def test_repeats_report_the_flip_rate_of_identical_episodes(project):
-    _, output = project.pytest("steady", "-n2", "--vla-repeat=2", episodes=10)
+    _, output = project.pytest("steady", "--vla-repeat=2", episodes=10)
     assert "flip rate: 0 of 40 repeated episodes ended differently" in output
     assert sorted({r["repeat"] for r in project.episodes("steady")}) == [0, 1]
     assert "35 of 40 episodes solved" in output, "a repeat must not count twice in a rate"
@@ -209,7 +209,7 @@ def test_a_resumed_run_repeats_its_verdict(project):
     assert len(project.episodes("new")) == 4 * EPISODES
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_a_baseline_of_another_suite_version_is_refused(project, workers):
     code, output = project.pytest("new", "--vla-baseline=main", *workers, episodes=3, SUITE_VERSION="2")
     assert code == USAGE
@@ -230,7 +230,7 @@ def test_a_baseline_of_other_episodes_is_compared_unpaired(project):
 
 def test_github_gets_a_step_summary_and_annotations(project):
     environment = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(project.path / "summary.md")}
-    _, output = project.pytest("new", "-n2", "--vla-baseline=main", SKILL="push:0.4", **environment)
+    _, output = project.pytest("new", "--vla-baseline=main", SKILL="push:0.4", **environment)
     assert "\n::error title=dice/push/L1::fail" in output
     assert "| dice/push/L1 | paired |" in (project.path / "summary.md").read_text()
 
@@ -272,7 +272,7 @@ def test_a_policy_behind_the_inference_server_is_gated_like_any_other(project):
         (HALF_A_RUN, "the baseline 'old.jsonl' was not finished (1 of 40 episodes)"),
     ],
 )
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_a_baseline_that_cannot_be_used_is_one_clear_message(project, content, message, workers):
     if content is not None:
         (project.path / "old.jsonl").write_text(content)
@@ -294,7 +294,7 @@ def test_a_baseline_that_cannot_be_used_is_one_clear_message(project, content, m
         ("", ["--vla-baseline=main", "--vla-max-episodes=9"], "add --vla-early-stop"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_bad_rules_are_one_clear_message(project, table, arguments, message, workers):
     project.configure(table)
     code, output = project.pytest("new", *arguments, *workers)
@@ -306,11 +306,11 @@ def test_bad_rules_are_one_clear_message(project, table, arguments, message, wor
 def test_thresholds_for_other_installed_suites_do_not_hinder_a_gate_and_unknown_ones_do(reach):
     rules = '[tool.pytest_vla.gate.success]\n"reach" = 0.5\n"vima/*/novel_task_generalization" = 0.1\n'
     (reach.path / "pyproject.toml").write_text(rules)
-    live = reach.runpytest_subprocess("--vla-policy=oracle", "--vla-episodes=10", "--vla-gate", "--vla-run-dir=run")
+    live = reach.runpytest("--vla-policy=oracle", "--vla-episodes=10", "--vla-gate", "--vla-run-dir=run")
     assert live.ret == 0
     assert reach.run("pytest-vla", "gate", "run").ret == 0
     (reach.path / "pyproject.toml").write_text(rules.replace("vima/", "vmia/"))
-    refused = reach.runpytest_subprocess("--vla-policy=oracle", "--vla-episodes=10", "--vla-gate")
+    refused = reach.runpytest("--vla-policy=oracle", "--vla-episodes=10", "--vla-gate")
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     assert "unknown suite 'vmia'" in refused.stderr.str()
 
@@ -318,10 +318,10 @@ def test_thresholds_for_other_installed_suites_do_not_hinder_a_gate_and_unknown_
 def test_a_baseline_of_another_suite_is_refused_before_the_first_episode(reach):
     text = (reach.path / "test_reach.py").read_text().replace('name = "reach"', 'name = "grasp"')
     (reach.path / "test_grasp.py").write_text(text)
-    made = reach.runpytest_subprocess("test_grasp.py", "--vla-policy=oracle", "--vla-episodes=2", "--vla-run-dir=base")
+    made = reach.runpytest("test_grasp.py", "--vla-policy=oracle", "--vla-episodes=2", "--vla-run-dir=base")
     assert made.ret == 0
     for workers in ([], ["-n1"]):
-        refused = reach.runpytest_subprocess("test_reach.py", "--vla-policy=oracle", "--vla-baseline=base", *workers)
+        refused = reach.runpytest("test_reach.py", "--vla-policy=oracle", "--vla-baseline=base", *workers)
         assert refused.ret == pytest.ExitCode.USAGE_ERROR
         told = refused.stderr.str() + refused.stdout.str()
         assert "the baseline has episodes of suite 'grasp' and this run of 'reach'" in told

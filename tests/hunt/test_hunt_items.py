@@ -126,7 +126,7 @@ def test_hunts_are_ordinary_items(brittle):
 
 
 def test_workers_share_one_hunt(brittle):
-    result = brittle.runpytest_subprocess(
+    result = brittle.runpytest(
         *("test_robust.py::test_robust", "--vla-policy=test_robust:HatesCapitals", "-n2", "--vla-run-dir=run"),
         "--vla-hunt-seed=0",
     )

@@ -52,21 +52,21 @@ def digests(run):
 @pytest.mark.slow
 def test_a_gated_run_has_the_same_bits_at_any_n_and_replays_as_it_was(company):
     options = ["test_reach.py", "--vla-policy=company:Company", "--vla-episodes=4", "--vla-gate"]
-    for name, workers in (("alone", []), ("four", ["-n4"])):
-        result = company.runpytest_subprocess(*options, f"--vla-run-dir={name}", *workers)
+    for name, workers in (("alone", []), ("three", ["-n3"])):
+        result = company.runpytest(*options, f"--vla-run-dir={name}", *workers)
         result.stdout.fnmatch_lines(["vla: deterministic, 1 row a call; --vla-no-deterministic batches freely"])
-    assert digests(company.path / "alone") == digests(company.path / "four")
-    replayed = company.run("pytest-vla", "replay", "four", "reach/far-windy-03", "--trust")
+    assert digests(company.path / "alone") == digests(company.path / "three")
+    replayed = company.run("pytest-vla", "replay", "three", "reach/far-windy-03", "--trust")
     replayed.stdout.fnmatch_lines(["*same*"])
 
 
 def test_a_resumed_run_keeps_its_mode(company):
     options = ["test_reach.py", "--vla-policy=company:Company", "--vla-run-dir=run"]
-    company.runpytest_subprocess(*options, "--vla-episodes=1", "--vla-no-deterministic", "--vla-gate")
-    resumed = company.runpytest_subprocess(*options, "--vla-episodes=2", "--vla-resume", "--vla-gate")
+    company.runpytest(*options, "--vla-episodes=1", "--vla-no-deterministic", "--vla-gate")
+    resumed = company.runpytest(*options, "--vla-episodes=2", "--vla-resume", "--vla-gate")
     resumed.stdout.fnmatch_lines(["*resuming after 4 episodes*"])
     assert "deterministic, " not in resumed.stdout.str()
-    refused = company.runpytest_subprocess(*options, "--vla-episodes=3", "--vla-resume", "--vla-deterministic")
+    refused = company.runpytest(*options, "--vla-episodes=3", "--vla-resume", "--vla-deterministic")
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     refused.stderr.fnmatch_lines(["*deterministic batch none, this is at 8*"])
 
@@ -85,12 +85,12 @@ def test_robust(policy, env, episode, perturbation):
 def test_a_hunt_that_a_file_asks_for_is_deterministic(company, typed):
     pytest.importorskip("hypothesis")
     (company.path / "test_robust.py").write_text(HUNT)
-    result = company.runpytest_subprocess(*typed, "-k", "robust", "--vla-policy=company:Company", "--vla-run-dir=run")
+    result = company.runpytest(*typed, "-k", "robust", "--vla-policy=company:Company", "--vla-run-dir=run")
     result.stdout.fnmatch_lines(["vla: deterministic, 1 row a call; --vla-no-deterministic batches freely"])
     start = json.loads((company.path / "run" / "run.jsonl").read_text().splitlines()[0])
     assert (start["options"]["deterministic"], start["policy"]["batch"]) == (True, 1)
 
 
 def test_a_file_without_hunts_is_batched_freely(company):
-    result = company.runpytest_subprocess("test_reach.py", "--vla-policy=company:Company", "--vla-episodes=1")
+    result = company.runpytest("test_reach.py", "--vla-policy=company:Company", "--vla-episodes=1")
     assert "deterministic" not in result.stdout.str()

@@ -60,12 +60,12 @@ def until(condition, seconds=30.0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("policy", "numbers"), [("net.pt", ([], ["-n1"], ["-n5"])), ("chunks.pt", ([], ["-n3"]))])
+@pytest.mark.parametrize(("policy", "numbers"), [("net.pt", ([], ["-n1"], ["-n4"])), ("chunks.pt", ([], ["-n2"]))])
 def test_deterministic_runs_are_the_same_bits_at_any_n(camera, torch, policy, numbers):
     runs = {}
     for workers in numbers:
         name = "run" + "".join(workers)
-        result = camera.runpytest_subprocess(
+        result = camera.runpytest(
             "test_camera.py", f"--vla-policy={policy}", "--vla-deterministic", "--vla-episodes=12",
             f"--vla-run-dir={name}", *workers,
         )  # fmt: skip
@@ -108,7 +108,7 @@ def test_only_the_server_imports_torch_and_only_it_grows_by_the_model(camera):
 
 
 def test_a_run_with_workers_says_what_the_server_did(reach):
-    result = reach.runpytest_subprocess("--vla-policy=test_reach:GoStraight", "-n2", "--vla-run-dir=run")
+    result = reach.runpytest("--vla-policy=test_reach:GoStraight", "-n2", "--vla-run-dir=run")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         ["*inference: * requests in * batches of *, queue * ms, compute * ms*, transport * ms*"]
@@ -128,20 +128,20 @@ def test_a_run_with_workers_says_what_the_server_did(reach):
     ],
 )
 def test_a_policy_the_server_cannot_load_is_one_usage_error(reach, policy, message):
-    result = reach.runpytest_subprocess("test_reach.py", f"--vla-policy={policy}", "-n2")
+    result = reach.runpytest("test_reach.py", f"--vla-policy={policy}", "-n1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])
     assert "Traceback" not in result.stderr.str()
 
 
 def test_a_policy_that_does_not_fit_is_found_before_the_first_episode(reach):
-    result = reach.runpytest_subprocess("test_reach.py", "--vla-policy=bad:NeedsACamera", "-n2")
+    result = reach.runpytest("test_reach.py", "--vla-policy=bad:NeedsACamera", "-n1")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result.stdout.fnmatch_lines(["skipped 40: suite 'reach' does not fit: the policy needs camera 'wrist'*"])
 
 
 def test_a_server_killed_in_a_run_costs_the_episodes_that_waited_for_it(reach, read_episodes):
-    result = reach.runpytest_subprocess(
+    result = reach.runpytest(
         "--vla-policy=bad:KillsItsWorker", "--vla-task=near", "--vla-partition=calm",
         "--vla-episodes=6", "-n1", "--vla-run-dir=run",
     )  # fmt: skip
@@ -167,7 +167,7 @@ def test_a_server_killed_in_a_run_costs_the_episodes_that_waited_for_it(reach, r
 def test_a_served_policy_that_breaks_its_contract_is_an_error_with_a_reason(
     faulty, read_episodes, policy, reason, message
 ):
-    faulty.runpytest_subprocess(
+    faulty.runpytest(
         f"--vla-policy={policy}", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=2",
         "--vla-timeout=1", "--vla-run-dir=run", "-n1",
     )  # fmt: skip
@@ -178,7 +178,7 @@ def test_a_served_policy_that_breaks_its_contract_is_an_error_with_a_reason(
 
 @pytest.mark.parametrize(("policy", "lost"), [("SmallMemory", []), ("SlowStart", []), ("SlowRestart", ["server_lost"])])
 def test_what_a_server_can_get_over_costs_no_other_episode(faulty, read_episodes, policy, lost):
-    faulty.runpytest_subprocess(
+    faulty.runpytest(
         f"--vla-policy=faults:{policy}", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=6",
         "--vla-run-dir=run", "-n1" if lost else "-n3",
     )  # fmt: skip
@@ -191,9 +191,9 @@ def test_a_deterministic_run_says_when_a_model_has_to_be_called_row_by_row(fault
     found = {}
     for policy in ("faults:Placed", "faults:Idle"):
         run = policy.partition(":")[2]
-        result = faulty.runpytest_subprocess(
+        result = faulty.runpytest(
             f"--vla-policy={policy}", "--vla-deterministic", "--vla-task=near", "--vla-partition=calm",
-            "--vla-episodes=2", f"--vla-run-dir={run}", "-n2",
+            "--vla-episodes=2", f"--vla-run-dir={run}", "-n1",
         )  # fmt: skip
         (found[run],) = [record for record in lines(faulty.path / run) if record["type"] == "inference"]
         said = [line for line in result.outlines if line.startswith("inference:")]
@@ -222,14 +222,14 @@ def test_a_killed_worker_leaves_the_server_to_the_others(reach, read_episodes):
                 os.kill(os.getpid(), signal.SIGKILL)
         """
     )
-    reach.runpytest_subprocess("--vla-policy=test_reach:GoStraight", "-n2", "--vla-run-dir=run", "--vla-episodes=3")
+    reach.runpytest("--vla-policy=test_reach:GoStraight", "-n2", "--vla-run-dir=run", "--vla-episodes=3")
     episodes = read_episodes(reach.path / "run")
     assert episodes.pop("reach/near-calm-01")["reason"] == "worker_lost"
     assert {r["outcome"] for r in episodes.values()} == {"solved"}
 
 
 def test_an_automatic_batch_is_chosen_from_both_curves(reach):
-    result = reach.runpytest_subprocess(
+    result = reach.runpytest(
         "--vla-policy=bad:Slow", "-n2", "--vla-batch=auto", "--vla-episodes=6", "--vla-run-dir=run"
     )
     result.stdout.fnmatch_lines(["*inference: batch * chosen; supply in actions/s by batch size: 1: *, 2: *"])
@@ -247,9 +247,9 @@ def test_chunks_need_no_request_on_the_steps_they_cover(reach):
     """
     )
     arguments = ["--vla-policy=planner:Planner", "-n1", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=2"]
-    result = reach.runpytest_subprocess(*arguments)
+    result = reach.runpytest(*arguments)
     result.stdout.fnmatch_lines(["*inference: 4 requests in *"])
-    result = reach.runpytest_subprocess(*arguments, "--vla-horizon=2", "--vla-ensemble=mean")
+    result = reach.runpytest(*arguments, "--vla-horizon=2", "--vla-ensemble=mean")
     result.stdout.fnmatch_lines(["*inference: 10 requests in *"])
 
 
@@ -264,7 +264,7 @@ def test_a_served_episode_with_chunks_replays_bit_for_bit(reach, monkeypatch, ca
                 return [np.linspace(w, w / 2, 5) for w in way]
     """
     )
-    reach.runpytest_subprocess(
+    reach.runpytest(
         "test_reach.py", "--vla-policy=planner:Planner", "--vla-horizon=3", "--vla-ensemble=mean", "-n1",
         "--vla-run-dir=run", "--vla-task=far", "--vla-episodes=1",
     )  # fmt: skip
@@ -286,9 +286,9 @@ def test_a_bad_inference_option_is_a_usage_error(reach, argument, message):
     result.stderr.fnmatch_lines([message])
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]])
+@pytest.mark.parametrize("workers", [[], ["-n1"]])
 def test_an_exception_with_a_reason_of_its_own_is_an_error_of_the_policy(faulty, read_episodes, workers):
-    faulty.runpytest_subprocess("--vla-policy=faults:CannotRead", "--vla-run-dir=run", "--vla-episodes=1", *workers)
+    faulty.runpytest("--vla-policy=faults:CannotRead", "--vla-run-dir=run", "--vla-episodes=1", *workers)
     records = read_episodes(faulty.path / "run").values()
     assert {record["reason"] for record in records} == {"policy_error"}
     assert all("UnicodeDecodeError" in record["message"] for record in records)

@@ -35,7 +35,7 @@ def test_a_bad_option_is_a_usage_error(reach, arguments, message):
 
 
 def test_a_suite_without_a_policy_is_a_usage_error(pytester):
-    result = pytester.runpytest_subprocess("--vla-suite=vima")
+    result = pytester.runpytest("--vla-suite=vima")
     assert result.ret == USAGE
     result.stderr.fnmatch_lines(["*add --vla-policy=SPEC*"])
 
@@ -49,12 +49,12 @@ def test_a_suite_without_a_policy_is_a_usage_error(pytester):
     ],
 )
 def test_an_unknown_name_is_a_usage_error_that_suggests_the_nearest(pytester, arguments, message):
-    result = pytester.runpytest_subprocess("--vla-policy=oracle", *arguments)
+    result = pytester.runpytest("--vla-policy=oracle", *arguments)
     assert result.ret == USAGE
     result.stderr.fnmatch_lines([message])
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
@@ -64,7 +64,7 @@ def test_an_unknown_name_is_a_usage_error_that_suggests_the_nearest(pytester, ar
     ],
 )
 def test_an_unknown_name_in_ones_own_suite_is_a_usage_error_too(reach, workers, argument, message):
-    result = reach.runpytest_subprocess("test_reach.py", "--vla-policy=oracle", argument, *workers)
+    result = reach.runpytest("test_reach.py", "--vla-policy=oracle", argument, *workers)
     assert result.ret == USAGE
     (result.stdout if workers else result.stderr).fnmatch_lines([message])
 
@@ -253,7 +253,7 @@ def test_a_bad_checkpoint_is_refused_and_runs_no_code(torch, reach, content):
         torch.save({"model": torch.zeros(3)}, path)
     elif content == "evil_class":
         torch.save({**good, "policy": "os:system", "config": {"command": "touch code_was_run"}}, path)
-    result = reach.runpytest_subprocess("test_reach.py", "--vla-policy=policy.pt")
+    result = reach.runpytest("test_reach.py", "--vla-policy=policy.pt")
     assert result.ret == USAGE
     assert not (reach.path / "code_was_run").exists()
     expected = {
@@ -267,9 +267,9 @@ def test_a_bad_checkpoint_is_refused_and_runs_no_code(torch, reach, content):
     assert "Traceback" not in result.stderr.str()
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_equal_errors_are_shown_once_and_a_run_of_nothing_else_is_given_up(reach, workers):
-    result = reach.runpytest_subprocess("--vla-policy=bad:Raises", "--vla-episodes=100", "--vla-run-dir=run", *workers)
+    result = reach.runpytest("--vla-policy=bad:Raises", "--vla-episodes=100", "--vla-run-dir=run", *workers)
     assert result.ret == FAILED
     told = result.stdout.str()
     assert told.count("Traceback (most recent call last)") <= 2  # in CI pytest's short summary is not short
@@ -292,17 +292,17 @@ def test_a_device_that_is_not_there_is_one_line(reach, torch):
         "    def __init__(self):\n        super().__init__(1, 1)\n"
     )
     for workers in ([], ["-n1"]):
-        result = reach.runpytest_subprocess("--vla-policy=moving:Moving", "--vla-device=foo", *workers)
+        result = reach.runpytest("--vla-policy=moving:Moving", "--vla-device=foo", *workers)
         assert result.ret == USAGE
         assert "--vla-device=foo: the policy cannot be moved there" in result.stderr.str()
         assert "Traceback" not in result.stderr.str()
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_a_suite_without_an_oracle_refuses_it_in_one_line(reach, workers):
     text = (reach.path / "test_reach.py").read_text()
     (reach.path / "test_reach.py").write_text(text.replace("def oracle(", "def solution("))
-    result = reach.runpytest_subprocess("--vla-policy=oracle", *workers)
+    result = reach.runpytest("--vla-policy=oracle", *workers)
     assert result.ret == USAGE
     assert "suite 'reach' has no oracle; choose another --vla-policy" in result.stderr.str() + result.stdout.str()
     assert "Traceback" not in result.stdout.str()
@@ -319,7 +319,7 @@ def test_a_suite_without_an_oracle_refuses_it_in_one_line(reach, workers):
     ],
 )
 def test_names_that_have_nothing_in_common_say_what_there_is(reach, arguments, message):
-    result = reach.runpytest_subprocess("--vla-policy=noop", *arguments)
+    result = reach.runpytest("--vla-policy=noop", *arguments)
     assert result.ret == USAGE
     assert message in result.stderr.str()
 

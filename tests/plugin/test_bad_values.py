@@ -45,14 +45,12 @@ def outcomes(folder):
     return dict(found)
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_a_bad_value_of_a_suite_is_an_error_of_its_episode(reach, workers):
     for name, method in METHODS.items():
         (reach.path / f"test_{name}.py").write_text(SUITE.format(name=name, method=method))
     files = [f"test_{name}.py" for name in METHODS]
-    result = reach.runpytest_subprocess(
-        *files, "--vla-policy=oracle", "--vla-run-dir=run", "--vla-report=page", *workers
-    )
+    result = reach.runpytest(*files, "--vla-policy=oracle", "--vla-run-dir=run", "--vla-report=page", *workers)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
     expected = {0: ("solved", None), 1: ("error", "env_error"), 2: ("solved", None)}
@@ -79,7 +77,7 @@ BODIES = {  # by the cell in which each is tried: what the test does, what its s
 }
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_a_bad_value_of_a_test_loses_no_episode(reach, workers):
     functions = [
         f"""
@@ -92,7 +90,7 @@ def test_{task}_{partition}(policy, env, episode, record_property):
     (reach.path / "test_odd.py").write_text(
         "import pytest\nimport pytest_vla as vla\nimport test_reach\n" + "".join(functions)
     )
-    result = reach.runpytest_subprocess("test_odd.py", "--vla-policy=oracle", "--vla-run-dir=run", *workers)
+    result = reach.runpytest("test_odd.py", "--vla-policy=oracle", "--vla-run-dir=run", *workers)
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
     found = outcomes(reach.path / "run")
     for cell, (_, outcome) in BODIES.items():
@@ -100,7 +98,7 @@ def test_{task}_{partition}(policy, env, episode, record_property):
         assert (episodes.pop(1, None), episodes) == (outcome, {0: ("solved", None), 2: ("solved", None)}), cell
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_a_policy_that_raises_half_a_letter_is_an_error_of_its_own(reach, workers):
     reach.makepyfile(
         odd_policy="""
@@ -111,7 +109,7 @@ def test_a_policy_that_raises_half_a_letter_is_an_error_of_its_own(reach, worker
         """
     )
     options = ["--vla-policy=odd_policy:Odd", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=2"]
-    result = reach.runpytest_subprocess(*options, "--vla-run-dir=run", *workers)
+    result = reach.runpytest(*options, "--vla-run-dir=run", *workers)
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
     expected = {0: ("error", "policy_error"), 1: ("error", "policy_error")}
     assert outcomes(reach.path / "run") == {("reach", "near", "calm"): expected}

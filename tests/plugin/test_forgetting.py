@@ -9,9 +9,9 @@ import pytest
 OPTIONS = ["test_reach.py", "--vla-policy=random", "--vla-episodes=3", "--vla-task=near"]
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "workers"])
 def test_counts_durations_and_junit_are_as_before(reach, workers):
-    result = reach.runpytest_subprocess(*OPTIONS, *workers, "-rA", "--durations=0", "-vv", "--junitxml=junit.xml")
+    result = reach.runpytest(*OPTIONS, *workers, "-rA", "--durations=0", "-vv", "--junitxml=junit.xml")
     shown = result.stdout.str()
     counts = re.findall(r"(\d+) (passed|unsolved)", shown.splitlines()[-1])
     assert sum(int(number) for number, _ in counts) == 6
@@ -24,8 +24,8 @@ def test_counts_durations_and_junit_are_as_before(reach, workers):
 
 
 def test_the_last_failed_are_run_again(reach):
-    first = reach.runpytest_subprocess(*OPTIONS, "--vla-run-dir=a", "-n2")
-    again = reach.runpytest_subprocess(*OPTIONS, "--vla-run-dir=b", "--lf", "-n2")
+    first = reach.runpytest(*OPTIONS, "--vla-run-dir=a", "-n1")
+    again = reach.runpytest(*OPTIONS, "--vla-run-dir=b", "--lf", "-n1")
     unsolved = re.search(r"(\d+) unsolved", first.stdout.str())[1]
     assert f"{unsolved} unsolved" in again.outlines[-1]
     assert "passed" not in again.outlines[-1]
@@ -39,7 +39,7 @@ def test_a_session_keeps_little_of_an_episode(reach):
         "    print('KEPT', sorted((report.when, len(report.keywords)) for report in kept if report.passed))\n"
     )
     options = ["test_reach.py", "--vla-policy=oracle", "--vla-episodes=1", "--vla-task=near", "-s"]
-    (line,) = [line for line in reach.runpytest_subprocess(*options).outlines if "KEPT" in line]
+    (line,) = [line for line in reach.runpytest(*options).outlines if "KEPT" in line]
     kept = ast.literal_eval(line.partition("KEPT ")[2])
     assert kept == [("call", 0), ("call", 0)]
 

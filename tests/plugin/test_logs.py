@@ -42,14 +42,14 @@ def talking(reach):
 
 
 def test_what_a_served_policy_prints_is_kept(talking):
-    talking.runpytest_subprocess(*OPTIONS, "--vla-policy=talking:Talks", "-n2")
+    talking.runpytest(*OPTIONS, "--vla-policy=talking:Talks", "-n1")
     said = (talking.path / "run" / "logs" / "server-0.log").read_text()
     assert said.count("THE MODULE TALKS") == 1
     assert said.count("THE POLICY TALKS") > 1
 
 
 def test_what_the_server_said_is_shown_where_an_episode_failed(talking):
-    result = talking.runpytest_subprocess(*OPTIONS, "--vla-policy=talking:Fails", "-n2")
+    result = talking.runpytest(*OPTIONS, "--vla-policy=talking:Fails", "-n1")
     result.stdout.fnmatch_lines(
         ["*the model fell over*", "*server-0: last lines of run/logs/server-0.log*", "THE POLICY TALKS"]
     )
@@ -58,13 +58,13 @@ def test_what_the_server_said_is_shown_where_an_episode_failed(talking):
 
 def test_what_workers_print_is_kept_by_item(talking):
     (talking.path / "test_noisy.py").write_text(NOISY)
-    talking.runpytest_subprocess("test_noisy.py", *OPTIONS[1:], "--vla-policy=oracle", "-n2")
+    talking.runpytest("test_noisy.py", *OPTIONS[1:], "--vla-policy=oracle", "-n1")
     said = "".join(path.read_text() for path in (talking.path / "run" / "logs").glob("gw*.log"))
     assert "--- test_noisy.py::test_noisy[near-calm-00] (call)\nTHE TEST TALKS\n" in said
 
 
 def test_who_says_nothing_leaves_no_file(talking):
-    talking.runpytest_subprocess(*OPTIONS, "--vla-policy=bad:Slow", "-n2")
+    talking.runpytest(*OPTIONS, "--vla-policy=bad:Slow", "-n1")
     assert not (talking.path / "run" / "logs").exists()
 
 

@@ -2,11 +2,14 @@
 
 import re
 import socket
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+
+from pytest_vla.cli import main
 
 REPOSITORY = Path(__file__).parents[2]
 USAGE = pytest.ExitCode.USAGE_ERROR
@@ -51,6 +54,23 @@ def test_without_pybullet_vima_is_one_skip_that_says_what_to_install(reach):
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     said = [line for line in result.outlines if "vima" in line and "pip install" in line]
     assert len(said) == 1, result.outlines
+
+
+def test_tune_without_pybullet_is_one_line_that_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pybullet", None)
+    policy = REPOSITORY / "fixtures" / "policies" / "vima_cross.pt"
+    assert main(["tune", str(policy), "--vla-suite=vima"]) == USAGE
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "suite 'vima' needs pybullet: pip install" in said
+
+
+def test_a_snapshot_without_syrupy_is_one_line_that_says_what_to_install(reach):
+    reach.makeconftest("import sys\nsys.modules['syrupy'] = None\n")
+    reach.makepyfile("from pytest_vla.gate.snapshots import success_table\n\ndef test_rates(vla_baseline): ...\n")
+    result = reach.runpytest_subprocess("-rN", "--no-header")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert result.outlines.count('snapshots need syrupy: pip install "pytest-vla[gate]"') == 1
+    assert "Traceback" not in result.stdout.str()
 
 
 UNSOLVED = """

@@ -49,7 +49,7 @@ def slow_run(reach):
 
 def test_a_run_that_goes_on_is_not_resumed_by_another_process(reach, slow_run):
     process, arguments = slow_run
-    result = reach.runpytest_subprocess(*arguments, "--vla-resume")
+    result = reach.runpytest(*arguments, "--vla-resume")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*the run folder 'run' is in use by process {process.pid} on * since 20*"])
     assert read_run(reach.path / "run").damaged == ()
@@ -59,7 +59,7 @@ def test_a_run_that_was_killed_can_be_resumed_at_once(reach, slow_run, read_epis
     process, arguments = slow_run
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    result = reach.runpytest_subprocess(*arguments, "--vla-resume")
+    result = reach.runpytest(*arguments, "--vla-resume")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert len(read_episodes(reach.path / "run")) == 12
     assert [path.name for path in (reach.path / "run").iterdir()] == ["run.jsonl"]
@@ -68,7 +68,7 @@ def test_a_run_that_was_killed_can_be_resumed_at_once(reach, slow_run, read_epis
 # --- which run -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 @pytest.mark.parametrize(
     "mistyped",
     [["--vla-task=nera"], ["-k", "nothing"], ["--vla-axes=nothing", "--vla-hunt"]],
@@ -77,7 +77,7 @@ def test_a_run_that_was_killed_can_be_resumed_at_once(reach, slow_run, read_epis
 def test_a_mistyped_command_leaves_no_folder(reach, mistyped, workers):
     reach.makepyprojecttoml("[tool.pytest_vla.gate.success]\nreach = 0.5")
     early = [] if "--vla-hunt" in mistyped else ["--vla-early-stop"]  # it leaves notes beside the run file
-    result = reach.runpytest_subprocess("--vla-policy=oracle", *early, *mistyped, *workers)
+    result = reach.runpytest("--vla-policy=oracle", *early, *mistyped, *workers)
     assert result.ret in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
     assert not (reach.path / "vla-runs").exists()
 
@@ -85,7 +85,7 @@ def test_a_mistyped_command_leaves_no_folder(reach, mistyped, workers):
 def test_a_mistyped_command_leaves_the_folder_of_others_alone(reach):
     (reach.path / "mine").mkdir()
     (reach.path / "mine" / "notes.txt").write_text("mine")
-    reach.runpytest_subprocess("--vla-policy=oracle", "--vla-task=nera", "--vla-run-dir=mine")
+    reach.runpytest("--vla-policy=oracle", "--vla-task=nera", "--vla-run-dir=mine")
     assert [path.name for path in (reach.path / "mine").iterdir()] == ["notes.txt"]
 
 
@@ -105,14 +105,14 @@ def test_a_run_without_episodes_is_never_resumed(reach, read_episodes):
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_errors_are_run_again_and_their_first_record_is_kept(reach, workers, capsys):
     reach.makepyfile(test_flaky=FLAKY)
     options = ["test_flaky.py", "--vla-policy=oracle", "--vla-run-dir=run", *workers]
-    assert reach.runpytest_subprocess(*options).ret == pytest.ExitCode.TESTS_FAILED
+    assert reach.runpytest(*options).ret == pytest.ExitCode.TESTS_FAILED
     first = (reach.path / "run" / "run.jsonl").read_text()
     (reach.path / "mended").touch()
-    result = reach.runpytest_subprocess(*options, "--vla-resume")
+    result = reach.runpytest(*options, "--vla-resume")
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(
         ["*resuming after 2 episodes that it keeps, 2 errors are run again", "*4 of 4 episodes solved*"]
@@ -165,8 +165,8 @@ def test_a_gate_that_stops_early_takes_another_try_but_forgets_no_fault_of_the_p
     reach.makepyprojecttoml("[tool.pytest_vla.gate.success]\nreach = [0.4, 0.9]")
     reach.makepyfile(test_flaky=FLAKY.replace('raise OSError("no such machine")', trouble).replace("=4", "=8"))
     options = ["test_flaky.py", "--vla-policy=oracle", "--vla-run-dir=run", "--vla-early-stop", "--vla-max-errors=8"]
-    reach.runpytest_subprocess(*options)
+    reach.runpytest(*options)
     (reach.path / "mended").touch()
-    result = reach.runpytest_subprocess(*options, "--vla-resume")
+    result = reach.runpytest(*options, "--vla-resume")
     assert read_run(reach.path / "run").table.tally().errors < 4
     assert result.ret == verdict

@@ -32,10 +32,10 @@ def test_a_run_is_found_by_its_name_and_by_its_number(named, capsys):
 
 def test_a_name_that_is_taken_is_refused_and_can_be_resumed(named):
     options = ["--vla-policy=oracle", "--vla-task=near", "--vla-episodes=2", "--vla-run-name=first"]
-    refused = named.runpytest_subprocess(*options)
+    refused = named.runpytest(*options)
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     refused.stderr.fnmatch_lines(["*exists already: add --vla-resume*"])
-    assert named.runpytest_subprocess(*options, "--vla-resume").ret == 0
+    assert named.runpytest(*options, "--vla-resume").ret == 0
 
 
 @pytest.mark.parametrize("name", ["a/b", "../up", "12", ".."])
@@ -65,7 +65,7 @@ def test_a_report_that_cannot_be_written_is_said_before_the_first_episode(reach,
 
 def test_a_missing_extra_is_said_before_the_first_episode(reach):
     (reach.path / "conftest.py").write_text("import sys\nsys.modules['jinja2'] = None\n")
-    result = reach.runpytest_subprocess("--vla-policy=oracle", *OPTIONS, "--vla-report=page", "--vla-run-dir=run")
+    result = reach.runpytest("--vla-policy=oracle", *OPTIONS, "--vla-report=page", "--vla-run-dir=run")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(['*a report needs jinja2: pip install "pytest-vla[[]report]"'])
     assert not (reach.path / "run").exists()

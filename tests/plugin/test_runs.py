@@ -30,7 +30,7 @@ def test_the_same_command_gives_the_same_results_at_any_n_and_in_any_order(reach
     reach.makepyfile(backwards="def pytest_collection_modifyitems(items): items.reverse()")
     reach.syspathinsert()
     for name, extra in variants.items():
-        reach.runpytest_subprocess(*arguments, f"--vla-run-dir={name}", *extra)
+        reach.runpytest(*arguments, f"--vla-run-dir={name}", *extra)
     runs = {name: measured(read_episodes(reach.path / name)) for name in variants}
     assert len(runs["alone"]) == 20
     assert all(digest for *_, digest, _, _ in runs["alone"].values())
@@ -179,7 +179,7 @@ def test_numpy_values_in_a_result_do_not_end_the_run(reach, read_episodes):
             assert vla.rollout(policy, env, episode)
         """
     )
-    result = reach.runpytest_subprocess("test_numpy.py", "--vla-policy=oracle", "-n2", "--vla-run-dir=run")
+    result = reach.runpytest("test_numpy.py", "--vla-policy=oracle", "-n1", "--vla-run-dir=run")
     assert result.ret == pytest.ExitCode.OK
     assert [r["progress"] for r in read_episodes(reach.path / "run").values()] == [0.5, 0.5]
 

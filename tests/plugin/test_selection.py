@@ -72,10 +72,10 @@ def test_a_second_checkout_is_one_line_that_names_both_folders(reach):
     assert str(REPOSITORY / "pytest_vla") in line
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]])
+@pytest.mark.parametrize("workers", [[], ["-n1"]])
 def test_a_suite_that_cannot_run_is_one_letter_and_one_line(reach, workers):
     (reach.path / "test_away.py").write_text(AWAY)
-    result = reach.runpytest_subprocess("--vla-policy=oracle", "--vla-episodes=2", "--vla-run-dir=run", *workers)
+    result = reach.runpytest("--vla-policy=oracle", "--vla-episodes=2", "--vla-run-dir=run", *workers)
     result.assert_outcomes(passed=8, skipped=1)
     result.stdout.fnmatch_lines(["skipped 8: suite 'away' needs no_such_simulator: pip install it"])
     assert result.ret == pytest.ExitCode.OK

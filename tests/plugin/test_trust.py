@@ -17,7 +17,7 @@ POLICY += "    def act(self, observations, states):\n        return [np.zeros(2)
 def made(reach):
     """A run of a policy of somebody's own in a suite of their own test file."""
     (reach.path / "still.py").write_text(POLICY)
-    reach.runpytest_subprocess("--vla-policy=still:Still", "--vla-episodes=1", "--vla-task=near", "--vla-run-dir=run")
+    reach.runpytest("--vla-policy=still:Still", "--vla-episodes=1", "--vla-task=near", "--vla-run-dir=run")
     return reach
 
 
@@ -55,7 +55,7 @@ def test_a_policy_that_is_typed_is_consent_and_a_recorded_one_is_not(made):
 
 
 def test_the_command_that_a_run_prints_works_as_printed(made):
-    result = made.runpytest_subprocess("--vla-policy=still:Still", "--vla-episodes=1", "--vla-task=near")
+    result = made.runpytest("--vla-policy=still:Still", "--vla-episodes=1", "--vla-task=near")
     (line,) = [line for line in result.outlines if line.startswith("replay the first unsolved episode: ")]
     words = line.partition("pytest-vla ")[2].split()
     assert command(made, *words)[0] == 0
@@ -98,8 +98,8 @@ def test_a_picture_is_taken_from_the_run_folder_only(tmp_path):
 
 
 def test_a_gate_opens_no_baseline_that_only_the_run_file_names(made):
-    made.runpytest_subprocess("--vla-policy=oracle", "--vla-episodes=2", "--vla-task=near", "--vla-run-dir=base")
-    made.runpytest_subprocess(
+    made.runpytest("--vla-policy=oracle", "--vla-episodes=2", "--vla-task=near", "--vla-run-dir=base")
+    made.runpytest(
         "--vla-policy=oracle", "--vla-episodes=2", "--vla-task=near", "--vla-run-dir=new", "--vla-baseline=base"
     )
     provenance = json.loads((made.path / "new" / "run.jsonl").read_text().splitlines()[0])

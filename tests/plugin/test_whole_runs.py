@@ -69,34 +69,34 @@ def episodes(reach, run="run"):
     return [line for line in lines(reach, run) if line["type"] == "episode"]
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_a_test_that_objects_to_a_solved_episode_fails_live_resumed_and_gated(reach, workers):
     reach.makepyfile(test_picky=OBJECTS)
     (reach.path / "pyproject.toml").write_text(GATE)
     command = ["test_picky.py", "--vla-policy=oracle", "--vla-run-dir=run", *workers]
-    assert reach.runpytest_subprocess(*command).ret == 1
+    assert reach.runpytest(*command).ret == 1
     (bad,) = [line for line in episodes(reach) if line["test"] == "failed"]
     assert (bad["index"], bad["outcome"]) == (3, "solved")
     assert "three is bad luck" in bad["objection"]
-    assert reach.runpytest_subprocess(*command, "--vla-resume").ret == 1
-    gated = reach.runpytest_subprocess(*command, "--vla-resume", "--vla-gate")
+    assert reach.runpytest(*command, "--vla-resume").ret == 1
+    gated = reach.runpytest(*command, "--vla-resume", "--vla-gate")
     assert gated.ret == 1
     gated.stdout.fnmatch_lines(["*1 tests failed although their episodes were solved*"])
     os.chdir(reach.path)
     assert main(["gate", "run", "--success=picky=0.5"]) == 1
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_every_rollout_of_a_test_is_a_record_and_resume_goes_by_item(reach, workers):
     reach.makepyfile(test_several=SEVERAL)
     command = ["test_several.py", "--vla-policy=oracle", "--vla-run-dir=run", *workers]
-    result = reach.runpytest_subprocess(*command)
+    result = reach.runpytest(*command)
     keys = [(line["index"], line["perturbation"], line["repeat"]) for line in episodes(reach)]
     assert sorted(keys) == sorted((i, *rest) for i in (0, 1) for rest in (("", 0), ("", 1), ("robot.delay=8", 0)))
     run = read_run(reach.path / "run")
     assert run.completeness(gated=True).finished
     assert len(run.items) == 2 + 4, "the planned ones, and the keys that were rolled out instead"
-    again = reach.runpytest_subprocess(*command, "--vla-resume")
+    again = reach.runpytest(*command, "--vla-resume")
     assert len(episodes(reach)) == 6, "nothing is done twice"
     assert again.ret == result.ret
 
@@ -107,17 +107,17 @@ def test_a_repeat_on_the_page_can_be_replayed(reach, capsys):
     assert "near-calm-00-r1" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 @pytest.mark.parametrize("change", [{"WEIGHT": "0.9"}, {"HORIZON": "1"}], ids=["weights", "horizon"])
 def test_a_policy_with_other_weights_or_another_horizon_does_not_resume(reach, monkeypatch, change, workers):
     reach.makepyfile(tuned=TUNED)
     monkeypatch.setenv("WEIGHT", "0.1")
     monkeypatch.setenv("HORIZON", "4")
     command = ["--vla-policy=tuned:Tuned", "--vla-task=near", "--vla-run-dir=run", *workers]
-    reach.runpytest_subprocess(*command, "--vla-episodes=1")
+    reach.runpytest(*command, "--vla-episodes=1")
     for name, value in change.items():
         monkeypatch.setenv(name, value)
-    result = reach.runpytest_subprocess(*command, "--vla-episodes=2", "--vla-resume")
+    result = reach.runpytest(*command, "--vla-episodes=2", "--vla-resume")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*cannot resume*"])
     assert len(episodes(reach)) == 2
@@ -165,7 +165,7 @@ def test_a_proven_failure_is_one_even_where_episodes_are_missing(reach):
 def test_a_run_that_was_stopped_at_its_first_failure_is_unfinished(reach):
     (reach.path / "pyproject.toml").write_text(GATE)
     reach.makepyfile(test_picky=OBJECTS)
-    result = reach.runpytest_subprocess("test_picky.py", "--vla-policy=oracle", "--vla-run-dir=run", "-x", "--vla-gate")
+    result = reach.runpytest("test_picky.py", "--vla-policy=oracle", "--vla-run-dir=run", "-x", "--vla-gate")
     assert result.ret == 1
     assert not read_run(reach.path / "run").completeness(gated=False).finished
 

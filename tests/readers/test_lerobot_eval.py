@@ -48,7 +48,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def folder(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("policy") / "act"
-    said(python, HERE / "lerobot_pusht_folder.py", made)
+    said(python, HERE.parent / "families" / "lerobot_folders.py", "act_on_pusht", made)
     return made
 
 

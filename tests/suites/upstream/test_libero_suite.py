@@ -82,6 +82,21 @@ def test_without_assets_the_skip_has_the_command(suite, monkeypatch):
     assert "--vla-data=libero=DIR" in missing.install
 
 
+def test_an_asset_that_is_absent_is_a_skip_of_its_partition_that_names_the_file(suite, folder, monkeypatch):
+    monkeypatch.setattr(type(suite), "missing", lambda suite: None)
+    monkeypatch.setattr(type(suite), "_missing_environment", lambda suite, name: None)
+    assets.lacking.cache_clear()
+    for name in assets.needed(("libero_goal",)):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"")
+    (folder / "textures" / "light-gray-plaster.png").unlink()
+    assert suite.missing_in(TASK[0]) is None, "a wall has a stand-in"
+    missing = suite.missing_in("pick_up_the_milk_and_place_it_in_the_basket")
+    absent = next(name for name in assets.needed(("libero_object",)) if not (folder / name).exists())
+    assert missing.module == f"'{folder / absent}'"
+    assert "lerobot/libero-assets" in missing.install
+
+
 def test_the_package_is_installed_without_what_it_needs_for_training():
     declared = environment("libero")
     assert [line.partition("==")[0] for line in declared.alone] == ["hf-libero", "robosuite", "bddl"]
