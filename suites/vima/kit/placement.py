@@ -30,6 +30,10 @@ _X = WORKSPACE_X_M[0] + (np.arange(ROWS) + 0.5) * CELL_M
 _Y = WORKSPACE_Y_M[0] + (np.arange(COLUMNS) + 0.5) * CELL_M
 
 
+_BORDER = np.ones((ROWS, COLUMNS), dtype=bool)
+_BORDER[1:-1, 1:-1] = False
+
+
 class NoRoom(Redraw):
     """The table is too full for another object; the episode is drawn again."""
 
@@ -58,8 +62,7 @@ def draw_spot(rng: np.random.Generator, free: NDArray[np.bool_]) -> Spot:
 
 def free_cells(look: Look, yaw: float, things: Iterable[Thing], size: Spot) -> NDArray[np.bool_]:
     """Which cells could hold the centre of an object of that nominal size."""
-    occupied = np.zeros((ROWS, COLUMNS), dtype=bool)
-    occupied[[0, -1], :] = occupied[:, [0, -1]] = True
+    occupied = _BORDER.copy()
     far: NDArray[np.bool_] | None = None
     hollow = OBJECTS[look.shape].hollow
     for thing in things:
@@ -70,11 +73,14 @@ def free_cells(look: Look, yaw: float, things: Iterable[Thing], size: Spot) -> N
             far = away if far is None else far & away
     side = round(math.hypot(*size) / CELL_M)
     outline = _outline(look.shape, yaw)
-    low, high = (np.ceil(np.maximum(reach, 0.0) / CELL_M) for reach in (-outline.min(axis=0), outline.max(axis=0)))
+    low, high = (
+        [math.ceil(max(reach, 0.0) / CELL_M) for reach in reaches]
+        for reaches in (-outline.min(axis=0), outline.max(axis=0))
+    )
     before, after = side // 2, side - side // 2 - 1
     free = _clear(occupied, (before, before), (after, after))
     if max(low) > before or max(high) > after:
-        free &= _clear(occupied, (int(low[0]), int(low[1])), (int(high[0]), int(high[1])))
+        free &= _clear(occupied, (low[0], low[1]), (high[0], high[1]))
     return free if far is None else free & far
 
 
@@ -97,12 +103,13 @@ def _covered(shape: str, yaw: float, spot: Spot) -> tuple[slice, slice, NDArray[
     rows, columns = slice(*_X.searchsorted((low_x, high_x))), slice(*_Y.searchsorted((low_y, high_y)))
     x, y = _X[rows, None], _Y[None, columns]
     a = outline[:, :, None, None]
-    way = np.roll(outline, -1, axis=0)[:, :, None, None] - a
+    way = np.concatenate((outline[1:], outline[:1]))[:, :, None, None] - a
     return rows, columns, (way[:, 0] * (y - a[:, 1]) - way[:, 1] * (x - a[:, 0]) >= 0).all(axis=0)
 
 
+@lru_cache(maxsize=8)
 def _outline(shape: str, yaw: float) -> NDArray[np.float64]:
-    """The convex outline of a turned shape around its own origin."""
+    """The convex outline of a turned shape around its own origin; asked for before it has a place and after."""
     cos, sin = math.cos(yaw), math.sin(yaw)
     return np.asarray(footprint_polygon(shape) @ np.array([[cos, sin], [-sin, cos]]))
 
