@@ -48,8 +48,8 @@ def outcomes(folder):
 @pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_a_bad_value_of_a_suite_is_an_error_of_its_episode(reach, workers):
     for name, method in METHODS.items():
-        (reach.path / f"test_{name}.py").write_text(SUITE.format(name=name, method=method))
-    files = [f"test_{name}.py" for name in METHODS]
+        (reach.path / f"test_bad_{name}.py").write_text(SUITE.format(name=name, method=method))
+    files = [f"test_bad_{name}.py" for name in METHODS]
     result = reach.runpytest(*files, "--vla-policy=oracle", "--vla-run-dir=run", "--vla-report=page", *workers)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()

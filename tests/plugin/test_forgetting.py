@@ -46,15 +46,19 @@ def test_a_session_keeps_little_of_an_episode(reach):
 
 LISTENING = """
 import gc
-import os
 
-ended = 0
+ended, worker = 0, False
+
+
+def pytest_configure(config):
+    global worker
+    worker = hasattr(config, "workerinput")
 
 
 def pytest_runtest_logfinish():
     global ended
-    ended += "PYTEST_XDIST_WORKER" in os.environ
-    if ended in (400, 700):
+    ended += worker
+    if worker and ended in (400, 700):
         gc.collect()
         kept = sum(type(each).__name__ in ("TestReport", "NodeId") for each in gc.get_objects())
         with open("kept.txt", "a") as file:

@@ -88,8 +88,8 @@ def test_a_test_that_objects_to_a_solved_episode_fails_live_resumed_and_gated(re
 
 @pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["alone", "n1"])
 def test_every_rollout_of_a_test_is_a_record_and_resume_goes_by_item(reach, workers):
-    reach.makepyfile(test_several=SEVERAL)
-    command = ["test_several.py", "--vla-policy=oracle", "--vla-run-dir=run", *workers]
+    reach.makepyfile(test_several_rollouts=SEVERAL)
+    command = ["test_several_rollouts.py", "--vla-policy=oracle", "--vla-run-dir=run", *workers]
     result = reach.runpytest(*command)
     keys = [(line["index"], line["perturbation"], line["repeat"]) for line in episodes(reach)]
     assert sorted(keys) == sorted((i, *rest) for i in (0, 1) for rest in (("", 0), ("", 1), ("robot.delay=8", 0)))
