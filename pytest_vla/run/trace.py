@@ -75,7 +75,10 @@ def _unpacked(text: str, size: int) -> bytes:
     """So many bytes; ValueError where the text holds others. No more are unpacked than that, whatever it holds."""
     if not 0 <= size <= MOST_BYTES:
         raise ValueError(f"actions of {size} bytes; at most {MOST_BYTES} are read")
-    data = zlib.decompressobj().decompress(base64.b64decode(text), size + 1)
+    try:
+        data = zlib.decompressobj().decompress(base64.b64decode(text), size + 1)
+    except zlib.error as error:
+        raise ValueError(f"actions that cannot be unpacked: {error}") from None
     if len(data) != size:
         raise ValueError(f"actions of another size than the {size} bytes they say")
     return data

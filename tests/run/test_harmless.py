@@ -83,3 +83,8 @@ def test_a_line_that_would_be_changed_is_always_suspected(data, ascii_only):
 
 def test_an_ordinary_line_is_not_suspected():
     assert not is_suspect(json.dumps({"nodeid": "test_vima.py::test_vima[rotate-train-00]", "index": 0}).encode())
+
+
+def test_actions_that_are_no_packed_bytes_are_a_plain_error():
+    with pytest.raises(ValueError, match="cannot be unpacked"):
+        decode_actions({"": ["<f4", [1], "bm90IHppcHBlZA=="]})
