@@ -47,7 +47,8 @@ class Identity:
         return None
 
     def __str__(self) -> str:
-        digest = "" if self.builtin else f" ({self.digest[:19]})"
+        content, plus, computed = self.digest.partition("+")  # in another precision, or compiled: another policy
+        digest = "" if self.builtin else f" ({content[:19]}{plus}{computed})"
         return f"{self.text}{digest}{', unverified' if self.verified is False else ''}"
 
 

@@ -42,3 +42,9 @@ def test_it_says_that_it_is_unverified():
     assert "unverified" not in str(ONE)
     assert str(replace(ONE, verified=False)) == "ckpt.pt (sha256:1), unverified"
     assert str(Identity("oracle", "builtin:oracle:0.1.0", verified=True)) == "oracle"
+
+
+def test_how_a_model_computes_is_said_beside_its_content():
+    digest = "sha256:0123456789abcdef0123456789abcdef"
+    assert str(Identity("net.pt", digest)) == "net.pt (sha256:0123456789ab)"
+    assert str(Identity("net.pt", f"{digest}+bfloat16+compiled")) == "net.pt (sha256:0123456789ab+bfloat16+compiled)"
