@@ -29,6 +29,8 @@ PACKAGE = REPOSITORY / "pytest_vla"
 WANTED = 0.85
 PATIENCE = (4.0, 10.0)
 """A mutant may take so many times as long as the module itself, and so many seconds more."""
+PROFILE = "mutation"
+OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", f"--hypothesis-profile={PROFILE}")
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ def begin(tests: Sequence[str], mutant: Mutant | None) -> int:
     try:
         if mutant is not None:
             import_mutated(mutant)
-        status = int(pytest.main([*tests, "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow"]))
+        status = int(pytest.main([*tests, *OPTIONS]))
     finally:
         os._exit(status)
 
@@ -207,6 +209,14 @@ def import_mutated(mutant: Mutant) -> None:
     name = ".".join(mutant.path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
     importlib.import_module(name)
     SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+
+
+def nearest_first(tests: Sequence[str], module: Path) -> list[str]:
+    """The test files, those that are named like the module before the others: most mutants die there."""
+    files = chain.from_iterable(
+        sorted(path.glob("test_*.py")) if path.is_dir() else [path] for path in map(REPOSITORY.joinpath, tests)
+    )
+    return [str(path) for path in sorted(files, key=lambda path: module.stem not in path.stem)]
 
 
 def end(process: int, limit_s: float) -> int | None:
@@ -232,7 +242,7 @@ def try_target(name: str, target: Target, every: int) -> float:
     tried = killed = 0
     for mutant in islice(chain.from_iterable(map(mutants, modules)), 0, None, every):
         tried += 1
-        if end(begin(target.tests, mutant), limit_s) == 0:
+        if end(begin(nearest_first(target.tests, mutant.path), mutant), limit_s) == 0:
             print(f"survived: {mutant}", flush=True)
         else:
             killed += 1
@@ -250,12 +260,15 @@ def main() -> int:
     unknown = set(options.targets) - set(TARGETS)
     if unknown:
         parser.error(f"unknown target {', '.join(sorted(unknown))}; there are {', '.join(TARGETS)}")
-    os.environ["CI"] = "1"  # the same Hypothesis examples every time
     os.chdir(REPOSITORY)
     import gymnasium  # noqa: F401  what forks need anyway, imported once
-    import hypothesis  # noqa: F401
     import pytest  # noqa: F401
     import scipy.stats  # noqa: F401
+    from hypothesis import Phase, settings
+
+    # The same examples every time, and none made smaller: that a test fails is all that is asked.
+    phases = set(Phase) - {Phase.shrink, Phase.explain}
+    settings.register_profile(PROFILE, deadline=None, derandomize=True, phases=phases)
 
     shares = [try_target(name, TARGETS[name], options.every) for name in options.targets or TARGETS]
     return int(any(share < WANTED for share in shares))
