@@ -22,6 +22,7 @@ import numpy as np
 from pytest_vla._version import __version__
 from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.policies.connection import CONNECT_LIMIT_S, Conversation, connect
 from pytest_vla.policies.wire import (
     EPISODE,
     MAX_MESSAGE,
@@ -38,12 +39,10 @@ from pytest_vla.policies.wire import (
 
 try:
     from websockets.exceptions import WebSocketException
-    from websockets.sync.client import ClientConnection, connect
 except ImportError:
     raise PolicyError('remote policies need msgpack and websockets: pip install "pytest-vla[remote]"') from None
 
 TOKEN_VARIABLE = "PYTEST_VLA_TOKEN"
-CONNECT_LIMIT_S = 10.0
 REPLY_LIMIT_S = 60.0
 GREETING_LIMIT_S = 1.0  # an openpi server speaks first, and at once
 AWAY_LIMIT_S = 60.0  # how long a server may be away between two episodes
@@ -77,16 +76,8 @@ class Address:
             raise PolicyError(f"unknown protocol {protocol!r} in {text!r}; there are vla-eval and openpi")
         return cls(urlunsplit(parts._replace(query="", fragment="")), timeout, token, protocol, query)
 
-    def connect(self) -> AbstractContextManager[ClientConnection]:
-        headers = {"Authorization": f"Api-Key {self.token}"} if self.token else None
-        return connect(
-            self.url,
-            compression=None,
-            max_size=MAX_MESSAGE,
-            additional_headers=headers,
-            open_timeout=CONNECT_LIMIT_S,
-            ping_interval=None,
-        )
+    def connect(self) -> AbstractContextManager[Conversation]:
+        return connect(self.url, {"Authorization": f"Api-Key {self.token}"} if self.token else {}, MAX_MESSAGE)
 
 
 def connect_policy(text: str) -> tuple[RemotePolicy, str]:
@@ -121,7 +112,7 @@ class Link:
         self.steps = -1  # no episode yet
         self.episode: dict[str, Any] | None = None  # what the server is told of it, beside each observation
         self._open = ExitStack()
-        self.connection: ClientConnection | None = self._open.enter_context(address.connect())
+        self.connection: Conversation | None = self._open.enter_context(address.connect())
 
     def send(self, data: bytes) -> None:
         if self.connection is None:

@@ -83,7 +83,7 @@ def unpack_message(data: bytes | str, limits: Limits | None = None) -> tuple[str
 
 def _pack_marked_by_text(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return {"__ndarray__": True, "data": value.tobytes(), "dtype": value.dtype.str, "shape": list(value.shape)}
+        return {"__ndarray__": True, "data": _view(value), "dtype": value.dtype.str, "shape": list(value.shape)}
     if isinstance(value, np.generic):
         return value.item()
     return _whole(value)
@@ -129,7 +129,7 @@ def unpack_tree(data: bytes | str, limits: Limits | None = None) -> Any:
 
 def _pack_marked_by_bytes(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return {b"__ndarray__": True, b"data": value.tobytes(), b"dtype": value.dtype.str, b"shape": value.shape}
+        return {b"__ndarray__": True, b"data": _view(value), b"dtype": value.dtype.str, b"shape": value.shape}
     if isinstance(value, np.generic):
         return {b"__npgeneric__": True, b"data": value.item(), b"dtype": value.dtype.str}
     return _whole(value)
@@ -144,6 +144,12 @@ def _unpack_marked_by_bytes(value: dict[Any, Any], limits: Limits) -> Any:
 
 
 # --- both -------------------------------------------------------------------------------------------------------------
+
+
+def _view(array: Any) -> memoryview:
+    """The bytes of an array where they are: the message is their first copy."""
+    view: memoryview = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    return view
 
 
 def _whole(value: Any) -> Any:
