@@ -1,6 +1,7 @@
 """Reading a run file: line by line, whatever state it is in."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -129,6 +130,35 @@ def test_an_id_of_two_suites_is_refused_and_a_node_id_is_not(tmp_path):
     assert run.find("nonsense") is None
 
 
+def test_a_probe_is_found_by_its_name_and_no_other_is(tmp_path):
+    asked = [replace(episode(index, perturbation="camera.yaw=3"), kind="probe") for index in (1, 2)]
+    run = read_run(write(tmp_path, episode(0), *asked))
+    assert run.find(str(asked[1].key)).key == asked[1].key
+    assert run.find("push-L1-02") is None
+
+
+def test_of_an_episode_that_was_run_twice_each_is_found(tmp_path):
+    run = read_run(write(tmp_path, *(episode(index, repeat=repeat) for index in (0, 1) for repeat in (0, 1))))
+    for record in run.records():
+        assert run.find(str(record.key)).key == record.key
+
+
+def test_what_was_planned_and_ended_in_an_error_is_known(tmp_path):
+    odd = episode(1, "error", "timeout", perturbation="camera.yaw=3", item=episode(1).key)
+    run = read_run(
+        write(tmp_path, episode(0), odd, episode(2, "unsolved", "step_limit"), episode(3, "error", "timeout"))
+    )
+    assert set(run.error_items) == {episode(1).key, episode(3).key}
+
+
+@pytest.mark.parametrize(("digits", "fits"), [(299, True), (300, False)])
+def test_a_number_that_no_float_could_hold_is_damage(tmp_path, digits, fits):
+    line = {"type": "note", "number": int("1" * digits), "text": "7" * 400}
+    run = read_run(write(tmp_path, line))
+    assert run.of_type("note") == ([line] if fits else [])
+    assert bool(run.damaged) is not fits
+
+
 def test_lines_of_other_rooms_are_kept_as_they_are(tmp_path):
     line = {"type": "gate", "rules": {"by": "task"}}
     run = read_run(write(tmp_path, line, {"type": "end"}))
@@ -182,7 +212,11 @@ def test_only_verdicts_before_the_last_episode_were_looks(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "first"), [(3, 3), (0, 0), (None, 0), (-1, 0), (10**18, 0), ("evil:Policy", 0), ([], 0), (1.5, 0)]
+    ("said", "first"),
+    [
+        *((3, 3), (0, 0), (2**31 - 1, 2**31 - 1), (2**31, 0), (-1, 0), (10**18, 0)),
+        *((None, 0), ("evil:Policy", 0), ([], 0), (1.5, 0)),
+    ],
 )
 def test_the_first_episode_is_a_number_whatever_the_file_says(tmp_path, said, first):
     path = write(tmp_path, episode(0), first={**FIRST, "options": {"first_episode": said}})

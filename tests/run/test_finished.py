@@ -89,6 +89,8 @@ def test_an_older_file_is_finished_when_it_says_so(tmp_path, lines, finished):
 def test_an_older_file_says_how_much_of_its_plan_it_has(tmp_path):
     run = read_run(write(tmp_path, {"type": "plan", "episodes": 5}, episode(0)))
     assert done(run) == (1, 5, False)
+    assert done(read_run(write(tmp_path / "b", episode(0)))) == (1, 2, False)  # one more, or nothing would be missing
+    assert done(read_run(write(tmp_path / "c", episode(0), END))) == (1, 1, True)
 
 
 def test_a_plan_reads_back_from_its_line():
