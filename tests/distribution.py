@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         for package in ("pytest_vla", "suites"):
             compileall.compile_dir(HERE.parent / package, quiet=2)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: some tests wait, for a process that was stopped or a time-out."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""Coins of a known rate, gated by typed commands: a handful here, 200 a mode by `python -m benchmarks.gate_e2e`."""
+"""Coins of a known rate, gated by typed commands: one a mode here, 200 by `python -m benchmarks.gate_e2e`."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_every_mode_ends_with_a_verdict():
     command = [sys.executable, "-m", "benchmarks.gate_e2e", "--times=1", "--seed=1"]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)

@@ -61,6 +61,7 @@ def test_nothing_asked_for_is_the_policy_as_it_is():
     assert (answer(made.policy) == answer(net())).all()
 
 
+@pytest.mark.proof
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 def test_a_compiled_network_gives_the_same_answers_by_other_code():
     made = source(net()).computing("cpu", Compute(compiled=True))

@@ -215,7 +215,7 @@ def test_it_runs_by_name(demos: Path, pytester: pytest.Pytester) -> None:
     """The whole way as typed: a model that says how the first demonstration went presses the wrong place, in words."""
     with model(moved_nearest) as url:
         result = pytester.runpytest_subprocess(
-            f"--vla-policy=xicm:{url}?model=any&demos={demos}", f"--vla-suite={SUITE}", "--vla-task=lamp_on,close_jar",
+            f"--vla-policy=xicm:{url}?model=any&demos={demos}", f"--vla-suite={SUITE}", "--vla-task=lamp_on",
             "--vla-episodes=1", "--vla-run-dir=run",
         )  # fmt: skip
-    result.stdout.fnmatch_lines(["*2 episodes solved*, 0 errors*"])
+    result.stdout.fnmatch_lines(["*0 of 1 episodes solved, 0 errors*"])

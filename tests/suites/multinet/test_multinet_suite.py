@@ -81,13 +81,13 @@ def test_hostile_answers_are_reasons_and_execute_nothing(pytester):
     pytester.makepyfile(hostile=HOSTILE)
     tasks = "piqa,bfcl,sqa3d,openx_bimanual,overcooked"
     for more in ([], ["-n2"]):
-        options = ["--vla-suite=multinet", f"--vla-task={tasks}", "--vla-episodes=10", "--vla-run-dir=run", *more]
+        options = ["--vla-suite=multinet", f"--vla-task={tasks}", "--vla-episodes=4", "--vla-run-dir=run", *more]
         result = pytester.runpytest_subprocess("--vla-policy=hostile:Hostile", *options)
         assert result.ret == 1
         run = read_run(pytester.path / "run")
         assert not run.damaged
         assert run.table.error_count() == 0
-        assert run.table.reason_counts("unsolved")["invalid_output"] >= 40
+        assert run.table.reason_counts("unsolved")["invalid_output"] >= 16
         assert (pytester.path / "run" / "run.jsonl").stat().st_size < 2_000_000
         assert not (pytester.path / "BROKEN").exists()
         pytester.path.joinpath("run", "run.jsonl").unlink()
