@@ -131,6 +131,7 @@ def pytest_configure(config: pytest.Config) -> None:
     own_files = typed or any(not _is_shipped(path) for path in files)
     if asks_for_hunts(config, files):
         config.stash[EXECUTION].settings = settings.with_mode(hunting=True)
+        config.stash[HUNTS].are_expected = True
     if settings.robustness.perturbing:
         from pytest_vla.perturb.plan import check_readable
 
@@ -357,7 +358,7 @@ class XdistHooks:
         scheduling = BlockScheduling(config, first, run.settings.gate.early_stop, run.is_written, run.lost)
         config.pluginmanager.register(scheduling, "vla-scheduling")
         if run.cluster is not None:
-            run.cluster.attend(scheduling)
+            run.cluster.attend(scheduling, together=config.stash[HUNTS].are_expected)
         return scheduling
 
 

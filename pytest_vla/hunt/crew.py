@@ -1,4 +1,4 @@
-"""How the workers of a run share one hunt: a folder of questions and answers.
+"""How the workers of a run share one hunt: a place for questions and answers.
 
 The first worker to come leads. It writes questions; whoever is free (the leader too) takes one by renaming it, which
 only one can do, and writes the answer. Whoever is at work touches its file as a sign of life: a question whose taker
@@ -9,14 +9,12 @@ anybody is killed, a probe is in it once or not at all.
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.hunt.resume import Question, Scene, answer_of
@@ -25,14 +23,15 @@ from pytest_vla.run import Record
 if TYPE_CHECKING:
     from pytest_vla.hunt.items import HuntKey
     from pytest_vla.hunt.outcome import Answer
+    from pytest_vla.hunt.place import Place
 
     Reply = tuple[Answer, Scene]
     """Whether an episode was solved, and what its scene is like."""
 
-POLL_S = 0.005
 BEAT_S = 1.0
 PATIENCE_S = 30.0
 """Without a sign of life for so long, a worker is gone. Were it only slow, an episode is played twice and told once."""
+LEADER, OVER = "leader", "over"
 
 
 class Player(Protocol):
@@ -47,28 +46,23 @@ class Player(Protocol):
 class Crew:
     """One worker's place at a hunt."""
 
-    folder: Path
+    place: Place
     leads: bool
     hands: int = 1
     questions: int = 0
 
     @classmethod
-    def join(cls, folder: Path, hands: int = 1) -> Crew:
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            (folder / "leader").touch(exist_ok=False)
-        except FileExistsError:
-            return cls(folder, leads=False, hands=hands)
-        return cls(folder, leads=True, hands=hands)
+    def join(cls, place: Place, hands: int = 1) -> Crew:
+        return cls(place, leads=place.claim(LEADER), hands=hands)
 
     @contextmanager
     def leading(self) -> Iterator[None]:
         """For the leader, as long as it hunts; then the hunt is over for all."""
         try:
-            with _beating(self.folder / "leader"):
+            with self._beating(LEADER):
                 yield
         finally:
-            (self.folder / "over").touch()
+            self.place.claim(OVER)
 
     # --- the leader ---------------------------------------------------------------------------------------------------
 
@@ -85,60 +79,88 @@ class Crew:
             return [told(player.play(episodes[0]))]
         waiting = dict(zip(names, episodes, strict=True))
         for name, episode in waiting.items():
-            _write(self.folder / f"{name}.ask", [episode.index, episode.perturbation])
+            self.place.write(f"{name}.ask", _encoded([episode.index, episode.perturbation]))
         replies: dict[str, Reply] = {}
         while waiting:
-            for name in list(waiting):
-                played = _read(self.folder / f"{name}.done")
-                if played is not None:
-                    replies[name] = told(Record.from_record(played))
-                    waiting.pop(name)
-                    (self.folder / f"{name}.done").unlink()
-                elif self._take(name) or self._abandoned(name):
-                    replies[name] = told(player.play(waiting.pop(name)))
-                    (self.folder / f"{name}.taken").unlink(missing_ok=True)
-                    break
-            else:
-                time.sleep(POLL_S)
+            files = self.place.names()
+            for name in [name for name in waiting if f"{name}.done" in files]:
+                replies[name] = told(self._answered(name))
+                del waiting[name]
+            mine = next((name for name in waiting if self._is_left(name, files)), None)
+            if mine is not None:
+                replies[mine] = told(player.play(waiting.pop(mine)))
+                self.place.remove(f"{mine}.taken")
+            elif waiting:
+                time.sleep(self.place.poll_s)
         return [replies[name] for name in names]
 
-    def _take(self, name: str) -> bool:
-        taken = self.folder / f"{name}.taken"
-        if not _renamed(self.folder / f"{name}.ask", taken):
-            return False
-        os.utime(taken)
-        return True
+    def _answered(self, name: str) -> Record:
+        played = self.place.read(f"{name}.done")
+        assert played is not None
+        self.place.remove(f"{name}.done")
+        return Record.from_record(json.loads(played))
 
-    def _abandoned(self, name: str) -> bool:
-        """Whether nobody is at it any more. Then it is the leader's: whoever was too slow finds the file gone."""
-        taken = self.folder / f"{name}.taken"
-        return _age_s(taken) > PATIENCE_S and _removed(taken)
+    def _is_left(self, name: str, files: Sequence[str]) -> bool:
+        """Whether a question is for the leader: nobody has it, or nobody is at it any more.
+
+        Whoever was too slow finds the file gone.
+        """
+        if f"{name}.ask" in files:
+            return self._take(name)
+        taken = f"{name}.taken"
+        return taken in files and self.place.age_s(taken) > PATIENCE_S and self.place.remove(taken)
+
+    def _take(self, name: str) -> bool:
+        if not self.place.rename(f"{name}.ask", f"{name}.taken"):
+            return False
+        self.place.touch(f"{name}.taken")
+        return True
 
     # --- a helping hand -----------------------------------------------------------------------------------------------
 
     def next_question(self) -> tuple[str, Question] | None:
         """A question that is ours to answer; None when the hunt is over, or its leader is gone."""
-        while not (self.folder / "over").exists() and _age_s(self.folder / "leader") < PATIENCE_S:
-            for path in sorted(self.folder.glob("*.ask")):
-                if self._take(path.stem):
-                    question = _read(self.folder / f"{path.stem}.taken")
+        while True:
+            files = self.place.names()
+            if OVER in files or self.place.age_s(LEADER) > PATIENCE_S:
+                return None
+            for file in files:
+                name, _, kind = file.partition(".")
+                if kind == "ask" and self._take(name):
+                    question = self.place.read(f"{name}.taken")
                     assert question is not None
-                    index, perturbation = question
-                    return path.stem, (index, perturbation)
-            time.sleep(POLL_S)
-        return None
+                    index, perturbation = json.loads(question)
+                    return name, (index, perturbation)
+            time.sleep(self.place.poll_s)
 
     def answer(self, name: str, player: Player, episode: EpisodeKey) -> None:
         """Play; what cannot be played is given back, so that the leader meets the same error."""
-        taken = self.folder / f"{name}.taken"
+        taken = f"{name}.taken"
         try:
-            with _beating(taken):
+            with self._beating(taken):
                 record = player.play(episode)
         except BaseException:
-            _renamed(taken, self.folder / f"{name}.ask")
+            self.place.rename(taken, f"{name}.ask")
             raise
-        _write(self.folder / f"{name}.done", record.to_record())  # nobody reads it if the leader has played it too
-        taken.unlink(missing_ok=True)
+        self.place.write(f"{name}.done", _encoded(record.to_record()))  # nobody reads it if the leader played it too
+        self.place.remove(taken)
+
+    @contextmanager
+    def _beating(self, file: str) -> Iterator[None]:
+        """Touch a file every now and then for as long as the block takes."""
+        done = threading.Event()
+
+        def beat() -> None:
+            while not done.wait(BEAT_S):
+                self.place.touch(file)
+
+        thread = threading.Thread(target=beat, name="vla-hunt-sign-of-life", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
 
 
 def reply_of(record: Record) -> Reply:
@@ -153,58 +175,5 @@ def help_out(crew: Crew, player: Player, key: HuntKey) -> None:
         crew.answer(name, player, key.episode(index, perturbation))
 
 
-@contextmanager
-def _beating(path: Path) -> Iterator[None]:
-    """Touch a file every now and then for as long as the block takes."""
-    done = threading.Event()
-
-    def beat() -> None:
-        while not done.wait(BEAT_S):
-            with suppress(FileNotFoundError):
-                os.utime(path)
-
-    thread = threading.Thread(target=beat, name="vla-hunt-sign-of-life", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-
-
-def _renamed(path: Path, target: Path) -> bool:
-    """Of all who try, one succeeds."""
-    try:
-        path.rename(target)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _removed(path: Path) -> bool:
-    try:
-        path.unlink()
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _write(path: Path, content: Any) -> None:
-    """All of it or nothing."""
-    draft = path.with_suffix(f".draft{os.getpid()}")
-    draft.write_text(json.dumps(content), encoding="utf-8")
-    draft.rename(path)
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-
-
-def _age_s(path: Path) -> float:
-    try:
-        return time.time() - path.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
+def _encoded(content: object) -> bytes:
+    return json.dumps(content).encode()

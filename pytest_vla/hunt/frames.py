@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,18 +34,6 @@ def side_by_side(suite: Suite, env: gymnasium.Env[Any, Any], episode: EpisodeKey
     buffer = io.BytesIO()
     picture.save(buffer, format="PNG", optimize=True)
     return buffer.getvalue()
-
-
-def save_side_by_side(path: Path, suite: Suite, env: gymnasium.Env[Any, Any], episode: EpisodeKey) -> bool:
-    """Write the picture, all of it or nothing; False when there is none."""
-    content = side_by_side(suite, env, episode)
-    if content is None:
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".draft")  # a killed hunt draws it again, over what it left
-    draft.write_bytes(content)
-    draft.rename(path)
-    return True
 
 
 def first_observation(suite: Suite, env: gymnasium.Env[Any, Any], episode: EpisodeKey) -> dict[str, Any]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_vla.hunt.mark import WITHOUT_HYPOTHESIS
 from pytest_vla.hunt.outcome import Find, HuntError
 from pytest_vla.hunt.space import Space
 from pytest_vla.perturb import Perturbation, PerturbationError
-
-if TYPE_CHECKING:
-    from pytest_vla.hunt.items import HuntKey
 
 FOLDER = Path(".vla-hunts")
 
@@ -46,8 +43,9 @@ class Ledger:
     key: bytes
 
     @classmethod
-    def open(cls, folder: str | None, root: Path, hunt: HuntKey) -> Ledger:
-        return cls(open_database(root / (folder or FOLDER)), "/".join(("pytest-vla", *hunt.name)).encode())
+    def open(cls, folder: str | None, root: Path, hunt: str) -> Ledger:
+        """That of a hunt, by its name."""
+        return cls(open_database(root / (folder or FOLDER)), f"pytest-vla/{hunt}".encode())
 
     def finds(self) -> list[str]:
         return sorted(value.decode() for value in self.database.fetch(self.key))

@@ -8,10 +8,9 @@ from __future__ import annotations
 import inspect
 import secrets
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,9 +18,9 @@ import pytest
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.hunt.brittleness import brittleness
 from pytest_vla.hunt.crew import Crew, help_out, reply_of
-from pytest_vla.hunt.frames import save_side_by_side
+from pytest_vla.hunt.frames import side_by_side
 from pytest_vla.hunt.items import HuntKey, hunt_of
-from pytest_vla.hunt.ledger import Ledger, find_text, read_find
+from pytest_vla.hunt.ledger import find_text, read_find
 from pytest_vla.hunt.outcome import Answer, Budget, Cause, HuntError, Outcome, Probe
 from pytest_vla.hunt.progress import Progress
 from pytest_vla.hunt.resume import Begun, Scene
@@ -37,6 +36,8 @@ from pytest_vla.run.hunts import Lower
 
 if TYPE_CHECKING:
     from pytest_vla.execution import Execution
+    from pytest_vla.hunt.far import Ledger
+    from pytest_vla.hunt.place import Place
     from pytest_vla.options import RobustnessOptions
 
 MOST_SEEDS = 2**31
@@ -44,7 +45,15 @@ PICTURES = "hunts"
 """The pictures' folder in the run folder."""
 
 
-def run_hunt(item: pytest.Function, execution: Execution, run_folder: Path, crew: Crew | None, begun: Begun) -> None:
+@dataclass(frozen=True)
+class Home:
+    """What outlives the worker that hunts: the run folder, and the ledger of a hunt by its name."""
+
+    place: Place
+    ledger: Callable[[str], Ledger]
+
+
+def run_hunt(item: pytest.Function, execution: Execution, home: Home, crew: Crew | None, begun: Begun) -> None:
     """Hunt as this item, or answer questions of the item that does; fails when something was found."""
     key = hunt_of(item)
     assert key is not None
@@ -53,17 +62,17 @@ def run_hunt(item: pytest.Function, execution: Execution, run_folder: Path, crew
         help_out(crew, player, key)
         return
     with crew.leading() if crew is not None else nullcontext():
-        record = lead(player, execution.settings.robustness, run_folder, crew, begun)
+        record = lead(player, execution.settings.robustness, home, crew, begun)
     send(item, HuntEnded(record))
     if record.causes:
         pytest.fail("\n".join(cause_lines(record)), pytrace=False)
 
 
-def lead(player: Player, options: RobustnessOptions, run_folder: Path, crew: Crew | None, begun: Begun) -> HuntRecord:
+def lead(player: Player, options: RobustnessOptions, home: Home, crew: Crew | None, begun: Begun) -> HuntRecord:
     """Search, and remember what was found for the next time."""
-    key, space, album = player.key, Space.of(player.key.axes), Album(player, run_folder)
+    key, space, album = player.key, Space.of(player.key.axes), Album(player, home.place.within(PICTURES))
     try:
-        ledger = Ledger.open(options.hunt_database, player.item.config.rootpath, key)
+        ledger = home.ledger("/".join(key.name))
         start = begun.start
         if start is None:
             seed = secrets.randbelow(MOST_SEEDS) if options.hunt_seed is None else options.hunt_seed
@@ -185,20 +194,23 @@ class Album:
     """The pictures of a hunt's causes: files in the run folder, each written when its cause is found."""
 
     player: Player
-    run_folder: Path
+    place: Place
     pictures: dict[EpisodeKey, str] = field(default_factory=dict)
     """Paths relative to the run folder."""
 
     def add(self, episode: EpisodeKey) -> None:
         name = f"{episode.suite}-{episode.task}-{episode.partition}-{episode.perturbation}.png"
-        path = self.run_folder / PICTURES / name
-        if path.exists() or save_side_by_side(path, self.player.suite, self.player.env, episode):
-            self.pictures[episode] = f"{PICTURES}/{name}"
+        if name not in self.place.names():
+            content = side_by_side(self.player.suite, self.player.env, episode)
+            if content is None:
+                return
+            self.place.write(name, content)
+        self.pictures[episode] = f"{PICTURES}/{name}"
 
     def keep_only(self, pictures: Iterable[str]) -> None:
         """A smaller cause may have taken the place of an earlier one."""
         for picture in set(self.pictures.values()) - set(pictures):
-            (self.run_folder / picture).unlink()
+            self.place.remove(picture.removeprefix(f"{PICTURES}/"))
 
 
 def hunt_record(key: HuntKey, outcome: Outcome, album: Album) -> HuntRecord:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,42 @@ def test_a_local_ray_is_started_for_the_run_and_ends_with_it(work, reference):
     while _raylets(work) and time.monotonic() < until:
         time.sleep(0.2)
     assert not _raylets(work)
+
+
+HUNT = """
+import os
+import pytest_vla as vla
+from test_painted import PaintedSuite
+
+
+@vla.hunt(PaintedSuite(), axes=["language.case"], task="look0", partition="all", episodes=40)
+def test_calm(policy, env, episode, perturbation):
+    with open(os.environ["PYTEST_VLA_PLAYERS"], "a") as players:
+        players.write(f"{os.getpid()}\\n")
+    assert not vla.rollout(policy, env, episode, perturbation).instruction.isupper()
+"""
+
+
+@pytest.mark.slow
+def test_workers_of_a_cluster_share_a_hunt_and_what_it_keeps_is_on_the_driver(work):
+    (work / "test_calm.py").write_text(HUNT)
+    players = work / "players"
+    typed = [sys.executable, "-m", "pytest", "test_calm.py", "--vla-policy=mean_policy:make", "-q", "-n2"]
+    options = ["--vla-engine=ray", "--vla-hunt-seed=0", "--vla-run-dir=runs/hunt", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTEST_VLA_PLAYERS": str(players), "PYTEST_VLA_STEP_S": "0.01"}
+    done = subprocess.run([*typed, *options], cwd=work, capture_output=True, text=True, env=environment)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "language.case=2" in done.stdout
+    lines = [json.loads(line) for line in (work / "runs/hunt/run.jsonl").read_text().splitlines()]
+    (hunt,) = (line for line in lines if line["type"] == "hunt")
+    assert sum(line["type"] == "probe" for line in lines) == hunt["episodes"] == 40
+    shares = Counter(players.read_text().split())
+    assert len(shares) == 2
+    assert min(shares.values()) >= 5
+    (cause,) = hunt["causes"]
+    assert (work / "runs/hunt" / cause["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in (work / "runs/hunt").iterdir() if path.name == "hunt-crews"] == []
+    assert any((work / ".vla-hunts").iterdir())
 
 
 def _raylets(work: Path) -> list[str]:

@@ -8,10 +8,22 @@ import pytest
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.hunt import crew
 from pytest_vla.hunt.crew import Crew, help_out
+from pytest_vla.hunt.far import FarFolder, Line, Service
+from pytest_vla.hunt.place import Folder
 from pytest_vla.run import Record
 
 RESULTS = (("solved", None, "passed"), ("unsolved", "step_limit", "failed"), ("error", "env_error", "failed"))
 ANSWERS = (True, False, None)
+
+
+class Killed:
+    """A place whose `write` is another one."""
+
+    def __init__(self, place, write):
+        self.place, self.write = place, write
+
+    def __getattr__(self, name):
+        return getattr(self.place, name)
 
 
 class Key:
@@ -44,23 +56,34 @@ def answers(count):
     return [(ANSWERS[index % 3], {}) for index in range(count)]
 
 
-def test_the_first_to_come_leads(tmp_path):
-    assert [Crew.join(tmp_path / "hunt").leads for _ in range(3)] == [True, False, False]
+@pytest.fixture(params=["a folder", "a folder of the driver"])
+def place(request, tmp_path):
+    if request.param == "a folder":
+        yield Folder(tmp_path)
+        return
+    service = Service(Folder(tmp_path), ("crews",), None, "127.0.0.1")
+    line = Line(service.door)
+    yield FarFolder(line, ("crews",), poll_s=0.005)
+    line.close()
+    service.close()
+
+
+def test_the_first_to_come_leads(place):
+    assert [Crew.join(place.within("hunt")).leads for _ in range(3)] == [True, False, False]
 
 
 @pytest.mark.parametrize("count", [1, 5])
-def test_a_leader_alone_answers_everything_itself(tmp_path, count):
-    crew, player = Crew.join(tmp_path), Player()
+def test_a_leader_alone_answers_everything_itself(place, count):
+    crew, player = Crew.join(place), Player()
     assert crew.play(keys(count), player) == answers(count)
     assert player.told == list(range(count))
 
 
-def test_helpers_take_their_share_and_nothing_is_done_twice(tmp_path):
-    leader = Crew.join(tmp_path)
+def test_helpers_take_their_share_and_nothing_is_done_twice(place):
+    leader = Crew.join(place)
     player = Player(lambda key: time.sleep(0.01))
     helpers = [
-        threading.Thread(target=help_out, args=(Crew.join(tmp_path), player, Key()), name=f"helper{n}")
-        for n in range(3)
+        threading.Thread(target=help_out, args=(Crew.join(place), player, Key()), name=f"helper{n}") for n in range(3)
     ]
     for helper in helpers:
         helper.start()
@@ -72,7 +95,7 @@ def test_helpers_take_their_share_and_nothing_is_done_twice(tmp_path):
         assert not helper.is_alive()
     assert sorted(player.told) == sorted(list(range(12)) * 3)
     assert len(player.players) > 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["leader", "over"]
+    assert place.names() == ["leader", "over"]
 
 
 @pytest.fixture
@@ -81,8 +104,8 @@ def impatient(monkeypatch):
     monkeypatch.setattr(crew, "BEAT_S", 0.02)
 
 
-def test_a_question_whose_taker_died_is_answered_by_the_leader(tmp_path, impatient):
-    leader, dead = Crew.join(tmp_path), Crew.join(tmp_path)
+def test_a_question_whose_taker_died_is_answered_by_the_leader(place, impatient):
+    leader, dead = Crew.join(place), Crew.join(place)
     taken = threading.Thread(target=dead.next_question)
     taken.start()
     player = Player(lambda key: taken.join())  # the helper has taken the other question by now
@@ -91,18 +114,16 @@ def test_a_question_whose_taker_died_is_answered_by_the_leader(tmp_path, impatie
 
 
 @pytest.mark.parametrize("last", ["before the answer", "after it"])
-def test_a_probe_of_a_helper_that_died_as_it_answered_is_told_once(tmp_path, impatient, monkeypatch, last):
-    leader, helper = Crew.join(tmp_path), Crew.join(tmp_path)
-    write = crew._write
+def test_a_probe_of_a_helper_that_died_as_it_answered_is_told_once(place, impatient, last):
+    leader, helper = Crew.join(place), Crew.join(place)
+    write = place.write
 
-    def killed(path, content):
-        if path.suffix == ".done":
-            if last == "after it":
-                write(path, content)
-            raise SystemExit
-        write(path, content)
+    def killed(name, content):
+        if last == "after it":
+            write(name, content)
+        raise SystemExit
 
-    monkeypatch.setattr(crew, "_write", killed)
+    helper.place = Killed(place, killed)
     helping = threading.Event()
 
     def help_and_die():
@@ -118,15 +139,15 @@ def test_a_probe_of_a_helper_that_died_as_it_answered_is_told_once(tmp_path, imp
     assert theirs.told == []
 
 
-def test_a_slow_helper_that_lives_is_waited_for(tmp_path, impatient):
-    leader, helping = Crew.join(tmp_path), threading.Event()
+def test_a_slow_helper_that_lives_is_waited_for(place, impatient):
+    leader, helping = Crew.join(place), threading.Event()
 
     def slowly(key):
         helping.set()
         time.sleep(3 * crew.PATIENCE_S)
 
     slow, quick = Player(slowly), Player(lambda key: helping.wait(10))
-    helper = threading.Thread(target=help_out, args=(Crew.join(tmp_path), slow, Key()))
+    helper = threading.Thread(target=help_out, args=(Crew.join(place), slow, Key()))
     helper.start()
     with leader.leading():
         assert leader.play(keys(2), quick) == answers(2)
@@ -135,16 +156,16 @@ def test_a_slow_helper_that_lives_is_waited_for(tmp_path, impatient):
     assert (len(slow.players), len(quick.players), slow.told) == (1, 1, [])
 
 
-def test_a_helper_that_was_given_up_tells_nothing(tmp_path, impatient, monkeypatch):
+def test_a_helper_that_was_given_up_tells_nothing(place, impatient, monkeypatch):
     monkeypatch.setattr(crew, "BEAT_S", 60)  # it hangs, and gives no sign of life
-    leader, helping, over = Crew.join(tmp_path), threading.Event(), threading.Event()
+    leader, helping, over = Crew.join(place), threading.Event(), threading.Event()
 
     def hangs(key):
         helping.set()
         over.wait(10)
 
     late, quick = Player(hangs), Player(lambda key: helping.wait(10))
-    helper = threading.Thread(target=help_out, args=(Crew.join(tmp_path), late, Key()))
+    helper = threading.Thread(target=help_out, args=(Crew.join(place), late, Key()))
     helper.start()
     with leader.leading():
         assert leader.play(keys(2), quick) == answers(2)
@@ -154,8 +175,8 @@ def test_a_helper_that_was_given_up_tells_nothing(tmp_path, impatient, monkeypat
     assert late.told == []
 
 
-def test_what_a_helper_cannot_play_goes_back_at_once(tmp_path):
-    leader, helper = Crew.join(tmp_path), Crew.join(tmp_path)
+def test_what_a_helper_cannot_play_goes_back_at_once(place):
+    leader, helper = Crew.join(place), Crew.join(place)
     tried = threading.Event()
 
     def breaks(key):
@@ -174,8 +195,8 @@ def test_what_a_helper_cannot_play_goes_back_at_once(tmp_path):
     helping.join(timeout=10)
 
 
-def test_a_helper_goes_home_when_the_leader_is_gone(tmp_path, impatient):
-    Crew.join(tmp_path)
+def test_a_helper_goes_home_when_the_leader_is_gone(place, impatient):
+    Crew.join(place)
     start = time.monotonic()
-    help_out(Crew.join(tmp_path), None, Key())
+    help_out(Crew.join(place), None, Key())
     assert time.monotonic() - start < 5

@@ -77,6 +77,11 @@ class Cluster:
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise PolicyError(f"--vla-engine: no Ray cluster {where}: {first}") from None
 
+    @property
+    def own_address(self) -> str:
+        """What the driver's own ports are bound to."""
+        return self.address or str(self.ray.util.get_node_ip_address())
+
     # --- seats --------------------------------------------------------------------------------------------------------
 
     def specs(self, workers: int) -> list[str]:

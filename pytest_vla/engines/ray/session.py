@@ -71,9 +71,14 @@ class ClusterRun:
         """A file in the run folder as every worker has it."""
         self.cluster.tell(name, text)
 
-    def attend(self, scheduling: Any) -> None:
-        """Let the scheduler know whom xdist does not wait for, and open their seats when they are placed."""
+    def attend(self, scheduling: Any, together: bool) -> None:
+        """Let the scheduler know whom xdist does not wait for, and open their seats when they are placed.
+
+        The others begin one by one, or together: a worker alone would hold the hands of a hunt that are for others.
+        """
         scheduling.joining = {spec.python for spec in self._late}
+        if together:
+            scheduling.first = self.workers - len(self._late)
         if self._late:
             self.joining.begin(self._late)
 
