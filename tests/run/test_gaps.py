@@ -52,3 +52,8 @@ def test_perturbed_episodes_count_only_where_there_are_no_others():
     assert gaps(plain | perturbed)["reach"][0].tally == Tally(8, 8)
     assert gaps(perturbed)["reach"][0].tally == Tally(0, 8)
     assert gaps({}) == {}
+
+
+def test_every_level_is_compared_with_the_first():
+    levels = {cell("near"): Tally(8, 8), cell("middle"): Tally(4, 8), cell("far"): Tally(2, 8)}
+    assert [level.gap for level in gaps(levels)["reach"]] == [None, pytest.approx(-0.5), pytest.approx(-0.75)]

@@ -87,3 +87,25 @@ def test_a_million_consecutive_keys_take_one_row():
 def test_anything_else_is_refused(rows):
     with pytest.raises(ValueError):
         KeySet.from_list(rows)
+
+
+def test_of_repeated_episodes_the_first_time_counts():
+    listed = [EpisodeKey("s", "t", "p", index) for index in range(3)] + [EpisodeKey("s", "t", "p", 0, repeat=1)]
+    assert KeySet.of(listed).counts() == {listed[0].cell: 3}
+
+
+def test_ranges_that_touch_are_one_and_empty_ones_none():
+    cell, other = (EpisodeKey("s", task, "p", 0).cell for task in "ab")
+    found = KeySet.of_ranges({(cell, 0): [(3, 5), (0, 3), (7, 8)], (other, 0): []})
+    assert found.to_list() == [["s", "a", "p", "", 0, [[0, 5], [7, 8]]]]
+    assert found.cells() == [cell]
+    assert KeySet.of(EpisodeKey("s", "a", "p", index) for index in (0, 1, 2)).to_list()[0][-1] == [[0, 3]]
+
+
+def test_a_difference_takes_no_more_than_it_must():
+    def some(*ranges):
+        return KeySet.of_ranges({(EpisodeKey("s", "a", "p", 0).cell, 0): ranges})
+
+    assert (some((0, 10)) - some((0, 3), (5, 6))).to_list()[0][-1] == [[3, 5], [6, 10]]
+    assert (some((0, 3), (5, 8)) - some((3, 5))).to_list()[0][-1] == [[0, 3], [5, 8]]
+    assert (some((0, 3)) - some((0, 3))).to_list() == []

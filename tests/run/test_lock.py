@@ -1,5 +1,6 @@
 """A run folder belongs to one process at a time."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import pytest
 
 from pytest_vla.run import RunFileError
-from pytest_vla.run.lock import LOCK_NAME, RunLock
+from pytest_vla.run.lock import LOCK_NAME, RunLock, is_held
 
 HOLD = """
 import sys, time
@@ -63,3 +64,34 @@ def test_a_lock_that_says_nothing_of_itself_still_holds(tmp_path):
 def test_a_folder_that_cannot_be_written_in_is_one_clear_message(tmp_path):
     with pytest.raises(RunFileError, match="cannot write the run file"):
         RunLock.take(tmp_path / "nowhere")
+
+
+def test_whether_a_folder_is_held_is_seen_without_taking_it(tmp_path, holder):
+    assert is_held(tmp_path)
+    assert is_held(tmp_path)
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.wait()
+    assert (tmp_path / LOCK_NAME).exists()
+    assert not is_held(tmp_path)
+    assert not is_held(tmp_path / "nowhere")
+    RunLock.take(tmp_path).release()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts open files as Linux shows them")
+def test_nothing_stays_open(tmp_path, holder):
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        is_held(tmp_path)
+        with pytest.raises(RunFileError):
+            RunLock.take(tmp_path)
+    holder.kill()
+    holder.wait()
+    RunLock.take(tmp_path).release()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_longer_note_of_somebody_before_is_gone(tmp_path):
+    (tmp_path / LOCK_NAME).write_text("x" * 10_000)
+    lock = RunLock.take(tmp_path)
+    assert json.loads((tmp_path / LOCK_NAME).read_text())["pid"] == os.getpid()
+    lock.release()

@@ -130,3 +130,15 @@ def test_an_error_that_nothing_replaces_is_there_once(merged):
 def test_the_machine_s_error_is_gone(merged):
     run = merged([plan(1), episode(0, "error", "env_error")], [plan(1), episode(0)])
     assert run.path.read_text().count('"type": "episode"') == 1
+
+
+def test_a_merged_file_says_what_its_parts_were_and_how_many_episodes_it_has(tmp_path):
+    about = {"created": "2026-01-01", "options": {"shard": "1/2"}, "command": "pytest", "commit": "c", "platform": "p"}
+    parts = [
+        read_run(write(tmp_path / str(number), plan(2), episode(number), END, first={**FIRST, **about, "host": "h"}))
+        for number in (0, 1)
+    ]
+    assert merge_runs(parts, tmp_path / "all" / "run.jsonl") == 2
+    run = read_run(tmp_path / "all")
+    assert run.provenance["merged"] == [{"path": str(part.path), **about} for part in parts]
+    assert run.of_type("end") == [{"type": "end", "episodes": 2}]

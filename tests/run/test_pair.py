@@ -174,3 +174,28 @@ def test_what_was_made_with_another_simulator_does_not_pair(mine, theirs, differ
     from pytest_vla.run.pair import made_differently
 
     assert set(made_differently(tuple(mine.items()), tuple(theirs.items()))) == differ
+
+
+def test_scenes_with_one_letter_are_still_two_scenes():
+    twin = next(str(n) for n in range(1000) if scene_letter(str(n)) == scene_letter("a"))
+    mine, theirs = record(scene="a"), record(scene=twin)
+    old = snapshot([theirs], [scene_letter(twin)])
+    for table in (Table.of([theirs]), old):
+        assert pair(Table.of([mine]), table).why_new(0) == Why.SCENE
+        assert pair(table, Table.of([mine])).why_new(0) == Why.SCENE
+        assert Partners(table).why(mine, 0) == Why.SCENE
+
+
+def test_a_suite_that_takes_no_seed_never_pairs():
+    key = EpisodeKey("s", "t", "seen", 0)
+    drawn, fixed = (Record(Result(key, "solved", made_with=made)) for made in ({"seed": "none"}, {}))
+    for mine, theirs in ((drawn, fixed), (fixed, drawn), (drawn, drawn)):
+        old = Table.of([theirs])
+        assert pair(Table.of([mine]), old).why() == {Why.UNSEEDED: 1}
+        assert Partners(old).why(mine, 0) == Why.UNSEEDED
+
+
+def test_flips_have_the_sign_of_what_happened():
+    new = [record(0, "solved"), record(1, "unsolved"), record(2, "solved"), record(3, "unsolved")]
+    old = [record(0, "unsolved"), record(1, "solved"), record(2, "solved"), record(3, "unsolved")]
+    assert pair(Table.of(new), Table.of(old)).flips().tolist() == [1, -1, 0, 0]
