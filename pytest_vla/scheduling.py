@@ -6,8 +6,8 @@ items is known here and nowhere else.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BLOCK = 16  # items a worker is sent at once: enough that it never waits for the controller
 ENOUGH = 2  # a worker begins an item when it knows the next one, so that it can keep what both need
+MOST_LOSSES = 4  # of one item, with workers of one machine
 SHARES = 4  # a block is at most this part of what a worker still may expect: the last ones are small
 
 
@@ -52,7 +53,11 @@ class BlockScheduling:
         self.joining: set[str] = set()
         """The commands of workers that xdist does not wait for: they run their last item before the others do."""
         self._joined: set[Node] = set()
-        self._losses: Counter[int] = Counter()
+        self.machine: Callable[[Node], str] = lambda node: str(node.gateway.id)
+        """Where a worker is: those of one machine may be lost one after the other, and are lost together."""
+        self._machines: dict[Node, str] = {}
+        self._losses: dict[int, list[str]] = {}
+        """The machines on which an item lost its worker."""
         self._begun = False
         self._outlines: dict[Node, Outline] = {}
         self._asked: Node | None = None
@@ -80,6 +85,7 @@ class BlockScheduling:
 
     def add_node(self, node: Node) -> None:
         self._sent[node] = []
+        self._machines[node] = self.machine(node)
         if node.gateway.spec.python in self.joining:
             self._joined.add(node)
 
@@ -162,11 +168,16 @@ class BlockScheduling:
         return sum(map(len, self._free)) + sum(map(len, self._parts.values()))
 
     def _lost(self, node: Node, place: int) -> str | None:
-        """An episode is run once more, unless it ended its worker twice; other items may not bear that."""
+        """An episode is run once more, unless it ended its worker on two machines; other items may not bear that.
+
+        Without a cluster each worker counts as a machine of its own.
+        """
         assert self.outline is not None
         nodeid = self.outline.nodeid(place)
-        self._losses[place] += 1
-        if self.outline.key(place) is None or self._losses[place] > 1 or self.written(node.gateway.id, nodeid):
+        losses = self._losses.setdefault(place, [])
+        losses.append(self._machines[node])
+        is_to_blame = len({*losses}) > 1 or len(losses) >= MOST_LOSSES
+        if self.outline.key(place) is None or is_to_blame or self.written(node.gateway.id, nodeid):
             return nodeid
         self._free.insert(0, range(place, place + 1))
         self.again(node.gateway.id, nodeid)
@@ -194,7 +205,8 @@ class BlockScheduling:
         spare = min(len(self._sent[fullest]) // 2, len(self._sent[fullest]) - ENOUGH)
         if spare > 0:
             self._asked = fullest
-            fullest.send_steal(self._sent[fullest][-spare:])
+            with suppress(OSError):
+                fullest.send_steal(self._sent[fullest][-spare:])
             return
         for node in idle:
             if node is not self._last_of_xdist(up):
@@ -250,7 +262,8 @@ class BlockScheduling:
     def _send(self, node: Node, places: list[int]) -> None:
         if places:
             self._sent[node] += places
-            node.send_runtest_some(places)
+            with suppress(OSError):  # it is gone: that is on its way to us, and they are handed out again then
+                node.send_runtest_some(places)
 
     def _refuse(self, node: Node, outline: Outline) -> None:
         """A worker that collected something else cannot take part; the run says so and fails."""

@@ -1,4 +1,4 @@
-"""What stands between xdist and a worker on another node, before the worker has answered anything."""
+"""What stands between xdist and a worker on another node, before the worker is set up."""
 
 import json
 import socket
@@ -48,6 +48,10 @@ def give_places(door, workers):
                 connection.shutdown(socket.SHUT_RDWR)
 
 
+def message(channel, text):
+    return relay.HEADER.pack(4, channel, len(text)) + text
+
+
 def dies_at_once(connection, spoken):
     """As with its node."""
 
@@ -57,23 +61,53 @@ def dies_after_its_greeting(connection, spoken):
     spoken.readline()
 
 
+def dies_when_it_said_what_it_is(connection, spoken):
+    dies_after_its_greeting(connection, spoken)
+    connection.sendall(message(1, b"Python, process 1") + message(1, b""))
+
+
+def dies_in_the_middle_of_a_message(connection, spoken):
+    dies_after_its_greeting(connection, spoken)
+    connection.sendall(message(1, b"Python, process 1")[:15])
+
+
 def works(connection, spoken):
+    """Says what it is, and then the word it was sent."""
     connection.sendall(b"1")
-    connection.sendall(spoken.readline().upper())
+    line = spoken.readline()
+    for part in (message(1, b"Python, process 22")[:11], message(1, b"Python, process 22")[11:], message(1, b"")):
+        connection.sendall(part)
+    connection.sendall(message(3, line.upper()) + b"and so on")
 
 
-@pytest.mark.parametrize("first", [[], [dies_at_once], [dies_after_its_greeting], [dies_at_once, dies_at_once]])
-def test_a_worker_that_is_lost_before_it_answered_is_another_one_that_is_told_the_same(start, first):
+def heard(process):
+    """What xdist hears: the greeting, what the worker is, and the rest."""
+    said = process.stdout.read()
+    assert said[:1] == b"1"
+    first = said[1:].index(message(1, b""))
+    assert said[1:].count(message(1, b"")) == 1
+    return said[1:][:first], said[1:][first + len(message(1, b"")) :]
+
+
+LOST_EARLY = [dies_at_once, dies_after_its_greeting, dies_when_it_said_what_it_is, dies_in_the_middle_of_a_message]
+
+
+@pytest.mark.parametrize(
+    "first", [[], *([each] for each in LOST_EARLY), LOST_EARLY, [dies_when_it_said_what_it_is] * 2]
+)
+def test_a_worker_that_is_lost_before_it_is_set_up_is_another_one_that_is_told_the_same(start, first):
     process = start(*first, works)
     process.stdin.write(LINE)
     process.stdin.flush()
-    assert process.stdout.read() == b"1" + LINE.upper()
+    what, rest = heard(process)
+    assert what == message(1, b"Python, process 1" if dies_when_it_said_what_it_is in first else b"Python, process 22")
+    assert rest == message(3, LINE.upper()) + b"and so on"
     assert process.wait(10) == 0
 
 
-def test_one_that_answered_and_is_lost_is_lost(start):
+def test_one_that_is_set_up_and_is_lost_is_lost(start):
     process = start(works, works)
     process.stdin.write(LINE)
     process.stdin.flush()
-    assert process.stdout.read() == b"1" + LINE.upper()
+    assert heard(process)[1] == message(3, LINE.upper()) + b"and so on"
     assert process.wait(10) == 0

@@ -187,3 +187,46 @@ def test_a_worker_that_collected_something_else_is_refused():
     assert other.shutting_down
     assert "collected 11 items, others 10" in str(said[0].longrepr)
     assert Outline([]).to_ids() == []
+
+
+def crash(made: BlockScheduling, node: Worker) -> str | None:
+    """Lose a worker; the item that it lost for good."""
+    return made.remove_node(node)  # type: ignore[arg-type]
+
+
+def test_an_episode_that_loses_its_workers_with_one_machine_is_not_to_blame() -> None:
+    made, (first, second, third) = scheduling(9, 3)
+    for node, machine in ((first, "a"), (second, "a"), (third, "b")):
+        made._machines[node] = machine  # type: ignore[index]
+    place = first.queue[0]
+    assert crash(made, first) is None
+    made._sent[second].insert(0, place)  # type: ignore[index]
+    assert crash(made, second) is None
+    made._sent[third].insert(0, place)  # type: ignore[index]
+    assert crash(made, third) == f"t.py::test_t[task-all-{place:02d}]"
+
+
+def test_an_episode_that_ends_its_workers_on_a_lone_machine_is_given_up() -> None:
+    made, nodes = scheduling(9, 6)
+    lost = []
+    for node in nodes:
+        made._machines[node] = "a"  # type: ignore[index]
+        made._sent[node].insert(0, 0)  # type: ignore[index]
+        lost.append(crash(made, node))
+    assert lost[:3] == [None] * 3
+    assert lost[3] is not None
+
+
+def test_a_worker_that_is_gone_before_it_is_known_costs_nothing() -> None:
+    made, (first, second) = scheduling(40, 2)
+
+    def gone(indices: list[int]) -> None:
+        raise OSError("cannot send (already closed?)")
+
+    first.send_runtest_some = first.send_steal = gone  # type: ignore[method-assign]
+    while len(first.queue) > 1:
+        made.mark_test_complete(first, first.queue.pop(0))  # type: ignore[arg-type]
+    held = {*made._sent[first]}  # type: ignore[index]
+    crash(made, first)
+    left = {*made._sent[second]} | {place for part in (*made._free, *made._parts.values()) for place in part}  # type: ignore[index]
+    assert held - left == set()

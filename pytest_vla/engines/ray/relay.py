@@ -7,12 +7,15 @@ the standard library alone: one such process lives on the driver for each worker
 import json
 import os
 import socket
+import struct
 import sys
 import threading
 from contextlib import suppress
 
-GREETING = 1  # bytes that a worker says by itself, when it has started; what comes after them answers xdist
-TRIES = 3
+GREETING = 1  # bytes that a worker says by itself, when it has started; after them come messages of execnet
+HEADER = struct.Struct("!bii")  # of a message: its kind, its channel, and the bytes that follow
+FIRST_CHANNEL = 1
+TRIES = 5
 
 
 def main() -> None:
@@ -26,12 +29,17 @@ def main() -> None:
 
 
 class Worker:
-    """The one that xdist thinks it has. Lost before it answered anything, it is another one that is told the same."""
+    """The one that xdist thinks it has. Lost before it is set up, it is another one that is told the same.
+
+    xdist ends the whole run when it cannot set a worker up, and copes with one that is lost after that. A worker
+    greets, answers on execnet's first channel what it is, and is set up when it speaks on another channel.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._said = b""  # by xdist, until there is an answer
-        self._heard = 0
+        self._said = b""  # by xdist, until the worker is set up
+        self._passed_on = 0  # of the worker's greeting and messages, until then
+        self._is_set_up = False
         self._there: socket.socket | None = None
 
     def seated(self, there: socket.socket) -> None:
@@ -43,22 +51,34 @@ class Worker:
             threading.Thread(target=self._upwards, daemon=True).start()
 
     def listened(self) -> bool:
-        """Whether it answered, once it has gone; a greeting that xdist has heard already is not passed on again."""
+        """Whether it was set up, once it has gone; what xdist has heard already is not passed on again."""
         assert self._there is not None
-        known = self._heard
+        known, rest, is_first = self._passed_on, b"", True
         while data := _received(self._there):
-            data, known = data[known:], max(known - len(data), 0)
-            with self._lock:
-                self._heard += len(data)
-                if self._heard > GREETING:
-                    self._said = b""
-            _write_all(1, data)
-        return self._heard > GREETING
+            rest += data
+            while not self._is_set_up and (size := _first_of(rest, is_first)):
+                part, rest = rest[:size], rest[size:]
+                if not is_first and _channel(part) != FIRST_CHANNEL:
+                    self._set_up()
+                if known:
+                    known -= 1
+                else:
+                    self._passed_on += 1
+                    _write_all(1, part)
+                is_first = False
+            if self._is_set_up:
+                _write_all(1, rest)
+                rest = b""
+        return self._is_set_up
+
+    def _set_up(self) -> None:
+        with self._lock:
+            self._is_set_up, self._said = True, b""
 
     def _upwards(self) -> None:
         while data := os.read(0, 1 << 16):
             with self._lock:
-                if self._heard <= GREETING:
+                if not self._is_set_up:
                     self._said += data
                 self._send(data)
         with self._lock, suppress(OSError):
@@ -86,6 +106,18 @@ def _connected(door: str, seat: int, arguments: list[str]) -> socket.socket:
     there.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     there.sendall(json.dumps({"token": place["token"], "arguments": arguments}).encode() + b"\n")
     return there
+
+
+def _first_of(data: bytes, is_greeting: bool) -> int:
+    """How many bytes the greeting or the message takes that comes first; 0 while it is not whole."""
+    if is_greeting:
+        return GREETING if len(data) >= GREETING else 0
+    size = HEADER.size + HEADER.unpack_from(data)[2] if len(data) >= HEADER.size else 0
+    return size if len(data) >= size else 0
+
+
+def _channel(message: bytes) -> int:
+    return int(HEADER.unpack_from(message)[1])
 
 
 def _received(there: socket.socket) -> bytes:

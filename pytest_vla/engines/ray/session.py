@@ -77,6 +77,7 @@ class ClusterRun:
         The others begin one by one, or together: a worker alone would hold the hands of a hunt that are for others.
         """
         scheduling.joining = {spec.python for spec in self._late}
+        scheduling.machine = lambda node: self.cluster.node_of(node.gateway.spec.python)[1]
         if together:
             scheduling.first = self.workers - len(self._late)
         if self._late:
