@@ -194,7 +194,7 @@ def _listening(hosts: Hosts, number: int, *names: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["actor", "replica", "driver", pytest.param("raylet", marks=pytest.mark.proof)])
+@pytest.mark.parametrize("what", ["actor", "replica", "driver", "raylet"])
 def test_a_kill_loses_redoes_and_doubles_nothing(hosts, reference, what):
     kill = Kill(hosts, what, f"kill-{what}", 0.05, random.Random(what), EPISODES)
     assert kill.go(reference) == []

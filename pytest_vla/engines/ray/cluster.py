@@ -160,32 +160,30 @@ class Cluster:
                     self._seats[number] = self._new_seat(1)
                 actor = self._seats[number]
             try:
-                node = self._node(actor, PLACED_S)
-            except self.ray.exceptions.GetTimeoutError:
-                self._end(actor)
-                actor = self._new_seat(0)
-                with self._lock:
-                    self._seats[number] = actor
-                node = self._node(actor, 3 * PLACED_S)
-            except self.ray.exceptions.RayError:
-                if self._closing or monotonic() > until:
-                    raise
-                with self._lock:
-                    self._seats.pop(number, None)
-                continue
-            try:
+                actor, node = self._seated(number, actor)
                 place: dict[str, Any] = self.ray.get(actor.open.remote(self.address or node), timeout=PLACED_S)
             except self.ray.exceptions.RayError:
                 if self._closing or monotonic() > until:
                     raise
                 with self._lock:
-                    self._seats.pop(number, None)
+                    self._end(self._seats.pop(number, None))
                 continue
             with self._lock:
                 self._nodes[number] = node
                 for name, text in self._files.items():
                     actor.write.remote(name, text)
             return place
+
+    def _seated(self, number: int, actor: Any) -> tuple[Any, str]:
+        """A seat that is on a node, and which; one that finds no core of its own shares another's."""
+        try:
+            return actor, self._node(actor, PLACED_S)
+        except self.ray.exceptions.GetTimeoutError:
+            self._end(actor)
+            actor = self._new_seat(0)
+            with self._lock:
+                self._seats[number] = actor
+            return actor, self._node(actor, 3 * PLACED_S)
 
     def _node(self, actor: Any, limit: float) -> str:
         """The address that Ray has of an actor's node."""

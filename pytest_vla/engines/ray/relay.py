@@ -10,22 +10,24 @@ import socket
 import struct
 import sys
 import threading
+import time
 from contextlib import suppress
 
 GREETING = 1  # bytes that a worker says by itself, when it has started; after them come messages of execnet
 HEADER = struct.Struct("!bii")  # of a message: its kind, its channel, and the bytes that follow
 FIRST_CHANNEL = 1
-TRIES = 5
+PAUSES_S = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 5.0)  # until the cluster knows that a node is lost, it may name it again
 
 
 def main() -> None:
     door, seat, *arguments = sys.argv[1:]
     worker = Worker()
-    for _ in range(TRIES):
+    for pause in PAUSES_S:
         with suppress(OSError):  # the node of that place was lost since it was given
             worker.seated(_connected(door, int(seat), arguments))
             if worker.listened():
                 return
+        time.sleep(pause)
 
 
 class Worker:
