@@ -17,7 +17,8 @@ BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 @pytest.mark.proof
 def test_the_commands_of_the_page_end_as_it_says(tmp_path):
     shutil.copy(REPOSITORY / "docs" / "examples" / "test_reach.py", tmp_path)
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    # As in a shell of its own: with all plugins.
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "PYTEST_ADDOPTS": ""}
     commands = 0
     for kind, content in BLOCK.findall(TEXT):
         if kind == "toml":
