@@ -8,7 +8,7 @@ from made_up_runs import keys, outcomes, records, results
 
 from pytest_vla.episode import ERROR_REASONS, UNSOLVED_REASONS, EpisodeError, EpisodeKey, Result
 from pytest_vla.run import Record
-from pytest_vla.run.record import key_from_list, key_to_list
+from pytest_vla.run.record import alike, gist, key_from_list, key_to_list
 
 KEY = EpisodeKey("dice", "push", "L1", 0)
 
@@ -121,3 +121,39 @@ def test_a_line_without_its_key_is_refused():
     for name in ("suite", "task", "partition", "index", "outcome"):
         with pytest.raises(ValueError, match=name):
             Record.from_record({key: value for key, value in line.items() if key != name})
+
+
+@given(records())
+def test_the_text_of_a_line_is_its_record(record):
+    assert json.loads(record.to_text()) == json.loads(json.dumps(record.to_record()))
+
+
+def test_letters_of_all_languages_are_written_as_they_are():
+    for kind in ("episode", "probe"):
+        record = Record(Result(EpisodeKey("s", "t", "p", 0), "solved", message="größer"), "日本", kind=kind)
+        assert "größer" in record.to_text()
+        assert "日本" in record.to_text()
+
+
+def test_a_line_without_a_type_is_an_episode():
+    line = Record(Result(EpisodeKey("s", "t", "p", 0), "solved")).to_record()
+    del line["type"]
+    assert Record.from_record(line).kind == "episode"
+
+
+TRACE = 'Traceback (most recent call last):\n  File "a.py", line 3\n\nValueError: no 5\n'
+
+
+@pytest.mark.parametrize(
+    ("message", "said", "pattern"),
+    [
+        ("", "", ""),
+        (" \n \n", "", ""),
+        ("one\n\n two ", "one", "one"),
+        (TRACE, "ValueError: no 5", "ValueError: no #"),
+        ("tilts by -3.5e-2 degrees and 7", "tilts by -3.5e-2 degrees and 7", "tilts by # degrees and #"),
+    ],
+)
+def test_what_a_message_comes_to(message, said, pattern):
+    assert gist(message) == said
+    assert alike(message) == pattern

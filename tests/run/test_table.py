@@ -148,3 +148,33 @@ def test_the_policy_s_own_error_is_remembered_when_the_episode_is_run_again(firs
     key = EpisodeKey("x", "a", "seen", 0)
     table = Table.of([Record(Result(key, *first)), Record(Result(key, *then))])
     assert table.faulted.tolist() == [faulted]
+
+
+def told(index, outcome="solved", task="t", suite="s", repeat=0, version="1", **made_with):
+    reason = {"solved": None, "unsolved": "step_limit", "error": "env_error"}[outcome]
+    return Record(
+        Result(EpisodeKey(suite, task, "p", index, "", version, repeat), outcome, reason, made_with=made_with)
+    )
+
+
+def test_an_episode_with_an_error_counts_once_whichever_repeat_had_it():
+    records = [told(0, "error"), told(0, "error", repeat=1), told(0, task="u"), told(1, "error", "u"), told(2)]
+    assert Table.of(records).error_count() == 2
+    assert Table.of([told(0)]).error_count() == 0
+
+
+def test_why_results_are_not_those_of_the_paper_is_known_by_suite():
+    records = [
+        told(0, **{"not comparable": "other data"}),
+        told(1, **{"not comparable": "other data"}),
+        told(2, task="u", **{"not comparable": "another robot"}),
+        told(3, suite="r", renderer="egl"),
+    ]
+    assert Table.of(records).incomparable() == {"s": ["other data", "another robot"]}
+    assert Table.of([told(0)]).incomparable() == {}
+
+
+def test_versions_are_known_by_suite():
+    records = [told(0), told(1, version="2"), told(0, suite="r", version="3"), told(1, suite="r", version="3")]
+    found = Table.of(records).versions()
+    assert {suite: sorted(versions) for suite, versions in found.items()} == {"s": ["1", "2"], "r": ["3"]}
