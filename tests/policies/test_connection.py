@@ -5,27 +5,14 @@ import ssl
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
 
 import pytest
+from listening import listening
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.server import serve
 
 from pytest_vla.policies.connection import connect
 
 SECOND = 1.0
-
-
-@contextmanager
-def listening(handler, scheme="ws", **options):
-    with serve(handler, "127.0.0.1", 0, **options) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"{scheme}://localhost:{server.socket.getsockname()[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def echo(connection):

@@ -1,29 +1,15 @@
 """Remote policies: found by handshake, one connection an episode, and never an action that answers something else."""
 
-import threading
 import time
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from websockets.sync.server import serve
+from listening import listening
 
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.policies import PolicyError, load_policy
 from pytest_vla.policies.websocket import TOKEN_VARIABLE, Address, connect_policy
 from pytest_vla.policies.wire import WireError, pack_message, pack_tree, renamed, unpack_message, unpack_tree
-
-
-@contextmanager
-def listening(handler, **options):
-    with serve(handler, "127.0.0.1", 0, **options) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def vla_eval(answer, heard=None):
