@@ -149,13 +149,19 @@ class Connection:
         self._socket.settimeout(left)
 
     def _hear(self) -> None:
-        """Take what has come already."""
+        """Take what has come already, and then answer it: half an answer would be worse than none."""
         self._socket.settimeout(0)
         with suppress(BlockingIOError, ssl.SSLWantReadError):
             while self._protocol.state in (State.OPEN, State.CLOSING):
-                self._take(self._socket.recv(CHUNK))
+                self._feed(self._socket.recv(CHUNK))
+        self._socket.settimeout(CONNECT_LIMIT_S)
+        self._flush()
 
     def _take(self, data: bytes) -> None:
+        self._feed(data)
+        self._flush()
+
+    def _feed(self, data: bytes) -> None:
         if data:
             self._protocol.receive_data(data)
         else:
@@ -163,7 +169,6 @@ class Connection:
         for event in self._protocol.events_received():
             if isinstance(event, Frame):
                 self._take_frame(event)
-        self._flush()
 
     def _take_frame(self, frame: Frame) -> None:
         if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
