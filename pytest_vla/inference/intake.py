@@ -12,10 +12,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_vla.policies.base import PolicyError
+from pytest_vla.policies.wire import MAX_MESSAGE
 
 try:
     from websockets.asyncio.server import ServerConnection
     from websockets.http11 import Request
+    from websockets.protocol import State
 except ImportError:
     raise PolicyError('pytest-vla serve needs websockets: pip install "pytest-vla[remote]"') from None
 
@@ -29,6 +31,7 @@ LONGEST_REQUEST = 16 << 10
 MOST_ADDRESSES = 10_000
 LONGEST_ARRIVAL_S = 60.0  # from the first bytes of a message to its last
 SWEEP_S = 5.0
+FIRST_BUFFER, KEPT_BUFFER = 64 << 10, 1 << 20  # bytes of a connection: to begin with, and after a message
 SMALL_BYTES = 16 << 10  # signs of life between messages are no message that does not end
 
 
@@ -112,10 +115,13 @@ def _look(connection: Connection) -> bool | None:
 
 
 class Intake:
-    """Counts what connections have sent of messages that nobody could read yet; who holds most goes first."""
+    """Counts what connections have sent of messages that nobody could read yet; who holds most goes first.
 
-    def __init__(self, most: int = MOST_HELD, longest: float = LONGEST_ARRIVAL_S) -> None:
-        self.most, self.longest = most, longest
+    `most` bytes in all, `longest` seconds until a message is there, `largest` bytes of one.
+    """
+
+    def __init__(self, most: int = MOST_HELD, longest: float = LONGEST_ARRIVAL_S, largest: int = MAX_MESSAGE) -> None:
+        self.most, self.longest, self.largest = most, longest, largest
         self.manners = Manners()
         self._lines: dict[str, deque[Connection]] = {}
         self._total = 0
@@ -200,18 +206,38 @@ class Intake:
         connection.transport.abort()
 
 
-class Connection(ServerConnection):
-    """A connection that tells what arrives."""
+class Connection(ServerConnection, asyncio.BufferedProtocol):
+    """A connection that tells what arrives, and hands it on frame by frame.
+
+    The parts of a large frame are read to where they belong: put together one by one they would be copied again and
+    again.
+    """
 
     intake: Intake
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._buffer, self._filled = bytearray(FIRST_BUFFER), 0
         super().connection_made(transport)
         self.intake.came(self)
 
-    def data_received(self, data: bytes) -> None:
-        self.intake.arrived(self, len(data))
-        super().data_received(data)
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if len(self._buffer) - self._filled < FIRST_BUFFER // 2:
+            self._buffer += bytes(len(self._buffer))
+        return memoryview(self._buffer)[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.intake.arrived(self, nbytes)
+        self._filled += nbytes
+        is_open = self.protocol.state is State.OPEN
+        end = end_of_frames(self._buffer, self._filled, self.intake.largest) if is_open else self._filled
+        if not end:
+            return
+        whole, rest = bytes(memoryview(self._buffer)[:end]), self._buffer[end : self._filled]
+        if len(self._buffer) > KEPT_BUFFER:
+            self._buffer = bytearray(FIRST_BUFFER + len(rest))
+        self._buffer[: len(rest)] = rest
+        self._filled = len(rest)
+        self.data_received(whole)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.intake.gone(self)
@@ -219,6 +245,25 @@ class Connection(ServerConnection):
 
     def __hash__(self) -> int:
         return id(self)
+
+
+def end_of_frames(buffer: bytearray, filled: int, longest: int) -> int:
+    """Where the last whole WebSocket frame ends; all that is there if the next one is too long anyway."""
+    end = 0
+    while filled - end >= 2:
+        head, length = 2, buffer[end + 1] & 0x7F
+        if length > 125:
+            head += 2 if length == 126 else 8
+            if filled - end < head:
+                break
+            length = int.from_bytes(buffer[end + 2 : end + head], "big")
+        if length > longest:
+            return filled
+        size = head + length + (4 if buffer[end + 1] & 0x80 else 0)
+        if filled - end < size:
+            break
+        end += size
+    return end
 
 
 def peer(connection: ServerConnection) -> str:

@@ -84,7 +84,7 @@ class PolicyServer:
         self._numbers = itertools.count()
         self._talks: dict[Talk, None] = {}
         self._flatten = _flattening(self.spec)
-        self._intake = Intake(options.max_held)
+        self._intake = Intake(options.max_held, largest=options.max_message)
         self._quick, self._patient = ThreadPoolExecutor(2, "reader"), ThreadPoolExecutor(1, "patient-reader")
         self._said: set[str] = set()
 
