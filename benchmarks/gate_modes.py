@@ -11,10 +11,12 @@ import numpy as np
 
 from benchmarks.gate_errors import ALPHA, ErrorRate, draw_pairs, first_answer
 from pytest_vla.episode import Cell
-from pytest_vla.gate import Rules, Scope, Verdict, exact, judge, read_rules, sequential
-from pytest_vla.gate.evidence import Bounds
-from pytest_vla.gate.judge import DECLARED_SHARE
+from pytest_vla.gate import exact, sequential
+from pytest_vla.gate.comparisons import Scope
+from pytest_vla.gate.evidence import Bounds, Verdict
+from pytest_vla.gate.judge import DECLARED_SHARE, judge
 from pytest_vla.gate.ledger import spent
+from pytest_vla.gate.rules import Rules, read_rules
 from pytest_vla.gate.side_by_side import describe
 from pytest_vla.run import Completeness, KeySet, Plan, Run, Table, Unrun
 from pytest_vla.run.table import COLUMNS, ERROR, SOLVED, UNSOLVED, Source

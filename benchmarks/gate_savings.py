@@ -11,8 +11,10 @@ import numpy as np
 from benchmarks.gate_errors import ALPHA, THRESHOLD, draw_pairs, first_answer, looked_up, pair_stakes
 from benchmarks.gate_modes import by_difficulty, coins, tasks
 from pytest_vla.episode import EpisodeKey, Result
-from pytest_vla.gate import Scope, exact, planning, read_rules, sequential
+from pytest_vla.gate import exact, planning, sequential
+from pytest_vla.gate.comparisons import Scope
 from pytest_vla.gate.evidence import Bounds
+from pytest_vla.gate.rules import read_rules
 from pytest_vla.gate.watch import Watch
 from pytest_vla.run import Record, Table
 

@@ -14,8 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from pytest_vla.gate import Rules, Scope, Verdict, judge
+from pytest_vla.gate.comparisons import Scope
+from pytest_vla.gate.evidence import Verdict
+from pytest_vla.gate.judge import judge
 from pytest_vla.gate.planning import plan_pairs
+from pytest_vla.gate.rules import Rules
 from pytest_vla.readers.harness import key, result
 from pytest_vla.run import Record, Table, Tally
 

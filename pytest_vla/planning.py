@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_vla.collection import episode_of, hunts_in, parametrize
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.gate.plugin import GateHooks
 from pytest_vla.outline import Outline, Stretch, Wanted, keys_of, regrouped, thinned, without
 from pytest_vla.registry import get_suite
 from pytest_vla.run import KeySet, Plan, Unrun
 from pytest_vla.suite import Suite
 from pytest_vla.unmade import Outlined, Unmade, may_stay_unmade, may_stay_unmade_in
+
+if TYPE_CHECKING:
+    from pytest_vla.gate.plugin import GateHooks
 
 
 class Planning:

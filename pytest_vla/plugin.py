@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -34,7 +34,7 @@ from pytest_vla.execution import RESULTS, WHY, Execution, explain, outcome_of, s
 from pytest_vla.fixtures import Fixtures
 from pytest_vla.forgetting import Forgetting, Hush, forget, lightened
 from pytest_vla.gate.evidence import GateError
-from pytest_vla.gate.plugin import GateHooks, register_gate
+from pytest_vla.gate.registration import register_gate
 from pytest_vla.hunt.hooks import HuntHooks
 from pytest_vla.hunt.items import HuntKey
 from pytest_vla.inference.session import told
@@ -63,6 +63,9 @@ from pytest_vla.several import run_each, split
 from pytest_vla.suite import provide
 from pytest_vla.train.recording import register_recording
 from pytest_vla.unmade import WHOLE_PLAN
+
+if TYPE_CHECKING:
+    from pytest_vla.gate.plugin import GateHooks
 
 EXECUTION: pytest.StashKey[Execution] = pytest.StashKey()
 FIXTURES: pytest.StashKey[Fixtures] = pytest.StashKey()

@@ -32,23 +32,6 @@ STOP_FOLDER = "vla_stop_folder"
 BASELINE_VERSIONS = "vla_baseline_versions"
 
 
-def register_gate(config: pytest.Config, settings: Settings) -> GateHooks | None:
-    """Add the hooks below where they have something to do; rules or a baseline that cannot be used end the run here.
-
-    Where syrupy is active its snapshots get our two kinds as well.
-    """
-    if config.pluginmanager.hasplugin("syrupy"):
-        config.pluginmanager.import_plugin("pytest_vla.gate.snapshots")
-    if not (settings.gate.gating or settings.run.shard) or config.option.help:
-        return None
-    try:
-        hooks = GateHooks(config, settings)
-    except GateError as error:
-        raise pytest.UsageError(str(error)) from None
-    config.pluginmanager.register(hooks, "vla-gate")
-    return hooks
-
-
 def rules_of(settings: Settings) -> Rules:
     """The rules of this invocation; options that contradict each other are an error."""
     read_shard(settings.run.shard)

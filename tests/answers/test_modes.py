@@ -15,7 +15,7 @@ from pytest_vla.answers.forms import OPTION, TEXT
 from pytest_vla.answers.knowledge import knowledge
 from pytest_vla.answers.modality import conflict, reliance
 from pytest_vla.answers.modes import FORMAT, KNOWLEDGE, MODALITY, measure
-from pytest_vla.gate import GateError
+from pytest_vla.gate.evidence import GateError
 from pytest_vla.gate.metric_rules import MetricRule
 from pytest_vla.registry import register
 from pytest_vla.rollout import rollout

@@ -2,7 +2,7 @@
 
 from pytest_vla.episode import EpisodeKey, Result
 from pytest_vla.gate import comparisons
-from pytest_vla.gate import judge as judge_table
+from pytest_vla.gate.judge import judge as judge_table
 from pytest_vla.run import Record, Table
 
 REASONS = {"solved": None, "unsolved": "step_limit", "error": "env_error"}

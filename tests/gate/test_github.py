@@ -2,8 +2,8 @@
 
 from gate_records import judge, records
 
-from pytest_vla.gate import read_rules
 from pytest_vla.gate.printing import workflow_commands, write_step_summary
+from pytest_vla.gate.rules import read_rules
 
 ACTIONS = {"GITHUB_ACTIONS": "true"}
 RULES = read_rules({"success": 0.8})

@@ -6,9 +6,10 @@ import pytest
 from gate_records import judge, record, records
 
 from pytest_vla.episode import Cell, EpisodeKey
-from pytest_vla.gate import Verdict, read_rules
+from pytest_vla.gate.evidence import Verdict
 from pytest_vla.gate.judge import absent_cells, history_of, judge_run
 from pytest_vla.gate.printing import headline, remarks, render
+from pytest_vla.gate.rules import read_rules
 from pytest_vla.gate.side_by_side import describe, differences
 from pytest_vla.run import KeySet, Plan, RunWriter, Table, Unrun, read_run
 from pytest_vla.run.merge import merge_runs

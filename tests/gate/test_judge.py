@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from pytest_vla.gate import Scope, Verdict, read_rules
-from pytest_vla.gate.evidence import Bounds, GateError, combine, holm
+from pytest_vla.gate.comparisons import Scope
+from pytest_vla.gate.evidence import Bounds, GateError, Verdict, combine, holm
 from pytest_vla.gate.printing import headline, markdown, render
+from pytest_vla.gate.rules import read_rules
 
 GOOD, BAD, MIXED = "." * 60, "u" * 60, ".u" * 30
 THRESHOLD = read_rules({"success": {"dice": 0.8}})

@@ -4,7 +4,7 @@ import pytest
 from gate_records import record, records
 
 from pytest_vla.episode import EpisodeKey
-from pytest_vla.gate import GateError, Verdict
+from pytest_vla.gate.evidence import GateError, Verdict
 from pytest_vla.gate.judge import judge_run
 from pytest_vla.gate.ledger import Ledger, open_ledger, spent
 from pytest_vla.gate.printing import render

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_vla.episode import Cell
-from pytest_vla.gate import Scope, Verdict, read_rules
-from pytest_vla.gate.evidence import Bounds
+from pytest_vla.gate.comparisons import Scope
+from pytest_vla.gate.evidence import Bounds, Verdict
 from pytest_vla.gate.exact import information, pooled_rate_evidence, rate_evidence
+from pytest_vla.gate.rules import read_rules
 from pytest_vla.gate.sequential import Looks, Match, difference_bets, evidence, rate_bets, stakes
 from pytest_vla.gate.watch import Watch
 from pytest_vla.run import Table

@@ -3,10 +3,10 @@
 import pytest
 from gate_records import compare, judge, record, records, table
 
-from pytest_vla.gate import read_rules
 from pytest_vla.gate.baseline import TITLE, parse_table, read_baseline, render_table
 from pytest_vla.gate.comparisons import Scope
 from pytest_vla.gate.evidence import GateError
+from pytest_vla.gate.rules import read_rules
 
 RUN = records("..u.E") + records("uu.", task="stack", partition="L2")
 

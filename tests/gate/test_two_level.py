@@ -7,9 +7,11 @@ import pytest
 from gate_records import judge, record
 
 from pytest_vla.episode import Cell
-from pytest_vla.gate import GateError, Scope, Verdict, read_rules
+from pytest_vla.gate.comparisons import Scope
+from pytest_vla.gate.evidence import GateError, Verdict
 from pytest_vla.gate.printing import headline, remarks, render
 from pytest_vla.gate.questions import questions, shard_by
+from pytest_vla.gate.rules import read_rules
 from pytest_vla.gate.watch import Watch
 from pytest_vla.run import Table
 
