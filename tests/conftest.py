@@ -26,13 +26,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background job: then no child hears Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-LEAN = "-p no:hypothesispytest -p no:syrupy -p no:anyio"
+LEAN = " ".join(
+    f"-p no:{name}" for name in ("hypothesispytest", "syrupy", "anyio", "platformdirs", "unraisableexception")
+)
 TOY_SUITE = REPOSITORY / "docs" / "examples" / "test_reach.py"
 
 
 @pytest.fixture(scope="session", autouse=True)
 def lean_runs() -> Iterator[None]:
-    """Runs that tests start do without plugins that have no part in them: each costs every process half a second."""
+    """Runs that tests start do without plugins that have no part in them: each costs every process time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_ADDOPTS", LEAN)
         yield

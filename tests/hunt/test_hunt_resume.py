@@ -118,7 +118,7 @@ def ends(project, run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("before", "after"), [((), ("-n2",)), (("-n2",), ())])
+@pytest.mark.parametrize(("before", "after"), [pytest.param((), ("-n2",), marks=pytest.mark.proof), (("-n2",), ())])
 def test_a_hunt_killed_at_any_time_resumes_without_losing_or_repeating_a_probe(hunting, before, after):
     assert hunt(hunting, "whole", *before) == pytest.ExitCode.TESTS_FAILED
     hands = 2 * 2  # two may each have been at a probe when they were killed, with the last one's result on its way
