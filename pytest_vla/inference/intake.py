@@ -16,10 +16,15 @@ from pytest_vla.policies.wire import MAX_MESSAGE
 
 try:
     from websockets.asyncio.server import ServerConnection
+    from websockets.frames import Frame, Opcode
     from websockets.http11 import Request
     from websockets.protocol import State
 except ImportError:
     raise PolicyError('pytest-vla serve needs websockets: pip install "pytest-vla[remote]"') from None
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # a build without its part in C
+    from websockets.utils import apply_mask
 
 MOST_HELD = 256 << 20  # bytes of messages that are not complete, over all connections
 DELAY_S, LONGEST_DELAY_S = 0.005, 0.1  # between two new connections: for each strike of their address, and at most
@@ -32,6 +37,7 @@ MOST_ADDRESSES = 10_000
 LONGEST_ARRIVAL_S = 60.0  # from the first bytes of a message to its last
 SWEEP_S = 5.0
 FIRST_BUFFER, KEPT_BUFFER = 64 << 10, 1 << 20  # bytes of a connection: to begin with, and after a message
+WHOLE_BINARY, MASK_BYTES = 0x82, 4
 SMALL_BYTES = 16 << 10  # signs of life between messages are no message that does not end
 
 
@@ -210,13 +216,14 @@ class Connection(ServerConnection, asyncio.BufferedProtocol):
     """A connection that tells what arrives, and hands it on frame by frame.
 
     The parts of a large frame are read to where they belong: put together one by one they would be copied again and
-    again.
+    again. A message that is one binary frame, as nearly all are, is unmasked there; any other frame is for websockets.
     """
 
     intake: Intake
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._buffer, self._filled = bytearray(FIRST_BUFFER), 0
+        self._in_parts = False  # within a message of several frames
         super().connection_made(transport)
         self.intake.came(self)
 
@@ -228,16 +235,39 @@ class Connection(ServerConnection, asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self.intake.arrived(self, nbytes)
         self._filled += nbytes
-        is_open = self.protocol.state is State.OPEN
-        end = end_of_frames(self._buffer, self._filled, self.intake.largest) if is_open else self._filled
-        if not end:
+        taken = 0
+        with memoryview(self._buffer) as view:
+            while self.protocol.state is State.OPEN:
+                begin, end = next_frame(view[taken : self._filled], self.intake.largest)
+                if not end:
+                    break
+                self._take(view[taken : taken + end], begin)
+                taken += end
+            else:
+                self.data_received(bytes(view[taken : self._filled]))
+                taken = self._filled
+        if taken:
+            self._keep(taken)
+
+    def _take(self, frame: memoryview, begin: int) -> None:
+        """Hand on a frame whose data begins there."""
+        first = frame[0]
+        if begin and first == WHOLE_BINARY and not self._in_parts:
+            self.process_event(
+                Frame(Opcode.BINARY, apply_mask(frame[begin:], bytes(frame[begin - MASK_BYTES : begin])))
+            )
             return
-        whole, rest = bytes(memoryview(self._buffer)[:end]), self._buffer[end : self._filled]
+        if first & 0x0F in (Opcode.CONT, Opcode.TEXT, Opcode.BINARY):
+            self._in_parts = not first & 0x80
+        self.data_received(bytes(frame))
+
+    def _keep(self, begin: int) -> None:
+        """What is left of the buffer from there."""
+        rest = self._buffer[begin : self._filled]
         if len(self._buffer) > KEPT_BUFFER:
             self._buffer = bytearray(FIRST_BUFFER + len(rest))
         self._buffer[: len(rest)] = rest
         self._filled = len(rest)
-        self.data_received(whole)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.intake.gone(self)
@@ -247,23 +277,23 @@ class Connection(ServerConnection, asyncio.BufferedProtocol):
         return id(self)
 
 
-def end_of_frames(buffer: bytearray, filled: int, longest: int) -> int:
-    """Where the last whole WebSocket frame ends; all that is there if the next one is too long anyway."""
-    end = 0
-    while filled - end >= 2:
-        head, length = 2, buffer[end + 1] & 0x7F
-        if length > 125:
-            head += 2 if length == 126 else 8
-            if filled - end < head:
-                break
-            length = int.from_bytes(buffer[end + 2 : end + head], "big")
-        if length > longest:
-            return filled
-        size = head + length + (4 if buffer[end + 1] & 0x80 else 0)
-        if filled - end < size:
-            break
-        end += size
-    return end
+def next_frame(buffer: memoryview, longest: int) -> tuple[int, int]:
+    """Where the data of the first WebSocket frame begins, or 0 if it is not masked, and where it ends, or 0 if it is
+    not all there; one that is too long ends with what is there, to be refused."""
+    if len(buffer) < 2:
+        return 0, 0
+    begin, length = 2, buffer[1] & 0x7F
+    if length > 125:
+        begin += 2 if length == 126 else 8
+        if len(buffer) < begin:
+            return 0, 0
+        length = int.from_bytes(buffer[2:begin], "big")
+    if length > longest:
+        return 0, len(buffer)
+    is_masked = buffer[1] & 0x80
+    begin += MASK_BYTES if is_masked else 0
+    end = begin + length
+    return begin if is_masked else 0, end if end <= len(buffer) else 0
 
 
 def peer(connection: ServerConnection) -> str:

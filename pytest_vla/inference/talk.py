@@ -49,6 +49,7 @@ class Talk:
         self._begin(EpisodeKey("remote", "connection", "", number))
         self.asked = self.heard = False
         self._failures = 0
+        self._loop = asyncio.get_running_loop()
 
     def _begin(self, key: EpisodeKey) -> None:
         """A new episode: nothing that the policy knows, and no action that it gave, outlasts the last one."""
@@ -63,10 +64,8 @@ class Talk:
             except TimeoutError:
                 if self.server.options.protocol != "auto":
                     raise
-        if first is None:
-            await self._openpi()
-        else:
-            await self._vla_eval(first)
+        async with asyncio.timeout(None) as self._patience:  # one for all messages: each of its own would take longer
+            await (self._openpi() if first is None else self._vla_eval(first))
 
     async def _failed(self) -> None:
         """What an observation that cannot be used costs who sent it: time."""
@@ -75,8 +74,10 @@ class Talk:
         await asyncio.sleep(min(DELAY_S * self._failures, LONGEST_DELAY_S))
 
     async def _next(self) -> bytes | str:
-        async with asyncio.timeout(self.server.options.idle_limit):
-            return await self.connection.recv()
+        self._patience.reschedule(self._loop.time() + self.server.options.idle_limit)
+        data = await self.connection.recv()
+        self._patience.reschedule(None)
+        return data
 
     # --- vla-eval ----------------------------------------------------------------------------------------------------
 

@@ -112,6 +112,8 @@ def copied(tree: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """What a value looks like after it was sent: dicts, lists, arrays, numbers and texts."""
+    if type(value) is np.ndarray and value.dtype.kind in NUMBER_KINDS:
+        return value.copy()
     skeleton, arrays = flatten(value)
     memory = np.zeros(size_of(arrays), np.uint8)
     write(arrays, memory)

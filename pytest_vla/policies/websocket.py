@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
@@ -28,9 +28,11 @@ from pytest_vla.policies.wire import (
     MAX_MESSAGE,
     PROTOCOL_VERSION,
     SPEC,
+    Packer,
     WireError,
-    pack_message,
-    pack_tree,
+    envelope,
+    mark_by_bytes,
+    mark_by_text,
     renamed,
     state_vector,
     unpack_message,
@@ -106,18 +108,20 @@ class RemoteState:
 class Link:
     """A connection with its message counter. After any fault it is closed: a late reply has no one to deceive."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, mark: Callable[[Any], Any]) -> None:
         self.address = address
+        self._packer = Packer(mark)
         self.number = 0
         self.steps = -1  # no episode yet
         self.episode: dict[str, Any] | None = None  # what the server is told of it, beside each observation
         self._open = ExitStack()
         self.connection: Conversation | None = self._open.enter_context(address.connect())
 
-    def send(self, data: bytes) -> None:
+    def send(self, message: Any) -> None:
         if self.connection is None:
             raise EpisodeError("server_lost", f"the connection to {self.address.url} was lost earlier in this episode")
-        self.connection.send(data)
+        with self._packer.packed(message) as data:
+            self.connection.send(data)
 
     def receive(self) -> bytes | str:
         assert self.connection is not None
@@ -132,10 +136,11 @@ class RemotePolicy(Policy):
     """What both protocols share: a connection per episode, all requests of a batch under way at the same time."""
 
     greeting: dict[str, Any]
+    mark: Callable[[Any], Any]  # how arrays are told from other things in a message
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        link = Link(address)
+        link = Link(address, self.mark)
         try:
             self.greeting = self._greet(link)
             self.spec = _told_spec(self.greeting, self.spec)
@@ -151,7 +156,7 @@ class RemotePolicy(Policy):
             link = self._idle.pop() if self._idle else None
             try:
                 if link is None:
-                    link = Link(self.address)
+                    link = Link(self.address, self.mark)
                     self._greet(link)
                 self._begin(link, episode)
                 return _with_return(RemoteState(episode, link), self._idle)
@@ -207,6 +212,7 @@ class VlaEvalPolicy(RemotePolicy):
     """Messages carry sequence numbers; a reply with any other than the last one's is an error, never an action."""
 
     spec = PolicySpec()
+    mark = staticmethod(mark_by_text)
 
     def _greet(self, link: Link) -> dict[str, Any]:
         hello = {"harness_version": f"pytest-vla {__version__}", "protocol_version": PROTOCOL_VERSION}
@@ -243,13 +249,14 @@ class VlaEvalPolicy(RemotePolicy):
 
     def _say(self, link: Link, kind: str, payload: Mapping[str, Any]) -> None:
         link.number += 1
-        link.send(pack_message(kind, payload, link.number))
+        link.send(envelope(kind, payload, link.number))
 
 
 class OpenpiPolicy(RemotePolicy):
     """The server speaks first; then observation, chunk of actions, observation, ... without numbers."""
 
     spec = PolicySpec(chunk=ANY_LENGTH)
+    mark = staticmethod(mark_by_bytes)
 
     def _greet(self, link: Link) -> dict[str, Any]:
         metadata = unpack_tree(link.receive())
@@ -265,7 +272,7 @@ class OpenpiPolicy(RemotePolicy):
             made = renamed(observation, names)
         else:
             made = dict(observation) if SPEC in self.greeting else _for_openpi(observation)
-        link.send(pack_tree({**made, EPISODE: link.episode} if link.episode is not None else made))
+        link.send({**made, EPISODE: link.episode} if link.episode is not None else made)
 
     def _answer(self, link: Link) -> Any:
         reply = link.receive()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,22 +59,40 @@ class Limits:
             raise (TooLarge if self.brief else WireError)(f"a message of more than {MAX_PARTS} parts")
 
 
+class Packer:
+    """Packs one message after the other to the same memory: a new block for each picture costs more than packing it."""
+
+    def __init__(self, mark: Callable[[Any], Any]) -> None:
+        self._packer = msgpack.Packer(default=mark, autoreset=False)
+
+    @contextmanager
+    def packed(self, message: Any) -> Iterator[memoryview]:
+        """The bytes of a message, for as long as the context lasts."""
+        self._packer.reset()
+        self._packer.pack(message)
+        with self._packer.getbuffer() as data:
+            yield data
+
+
 # --- vla-eval: an envelope with a sequence number, arrays marked by text keys, images perhaps compressed --------------
 
 
 def pack_message(kind: str, payload: Mapping[str, Any], number: int) -> bytes:
     """One vla-eval message. Images go as plain arrays: every peer reads them, and nothing is spent on compression."""
-    envelope = {"type": kind, "payload": payload, "seq": number, "timestamp": time.time()}
-    packed: bytes = msgpack.packb(envelope, default=_pack_marked_by_text, use_bin_type=True)
+    packed: bytes = msgpack.packb(envelope(kind, payload, number), default=mark_by_text)
     return packed
+
+
+def envelope(kind: str, payload: Mapping[str, Any], number: int) -> dict[str, Any]:
+    return {"type": kind, "payload": payload, "seq": number, "timestamp": time.time()}
 
 
 def unpack_message(data: bytes | str, limits: Limits | None = None) -> tuple[str, dict[str, Any], int]:
     """Type, payload and sequence number of a vla-eval message; raises WireError for anything else."""
-    envelope = _unpack(data, _unpack_marked_by_text, limits or Limits())
-    if not isinstance(envelope, dict) or not {"type", "payload", "seq", "timestamp"} <= envelope.keys():
+    message = _unpack(data, _unpack_marked_by_text, limits or Limits())
+    if not isinstance(message, dict) or not {"type", "payload", "seq", "timestamp"} <= message.keys():
         raise WireError("a message must be a map with type, payload, seq and timestamp")
-    kind, payload, number = envelope["type"], envelope["payload"], envelope["seq"]
+    kind, payload, number = message["type"], message["payload"], message["seq"]
     if not isinstance(kind, str) or kind not in TYPES:
         raise WireError(f"unknown message type {str(kind)[:100]!r}")
     if not isinstance(payload, dict) or not isinstance(number, int):
@@ -81,7 +100,7 @@ def unpack_message(data: bytes | str, limits: Limits | None = None) -> tuple[str
     return kind, payload, number
 
 
-def _pack_marked_by_text(value: Any) -> Any:
+def mark_by_text(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return {"__ndarray__": True, "data": _view(value), "dtype": value.dtype.str, "shape": list(value.shape)}
     if isinstance(value, np.generic):
@@ -119,7 +138,7 @@ def _image(value: Mapping[str, Any], limits: Limits) -> Any:
 
 
 def pack_tree(tree: Any) -> bytes:
-    packed: bytes = msgpack.packb(tree, default=_pack_marked_by_bytes)
+    packed: bytes = msgpack.packb(tree, default=mark_by_bytes)
     return packed
 
 
@@ -127,7 +146,7 @@ def unpack_tree(data: bytes | str, limits: Limits | None = None) -> Any:
     return _unpack(data, _unpack_marked_by_bytes, limits or Limits())
 
 
-def _pack_marked_by_bytes(value: Any) -> Any:
+def mark_by_bytes(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return {b"__ndarray__": True, b"data": _view(value), b"dtype": value.dtype.str, b"shape": value.shape}
     if isinstance(value, np.generic):

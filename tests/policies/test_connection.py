@@ -7,10 +7,14 @@ import threading
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from listening import listening
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.frames import Frame, Opcode
+from websockets.streams import StreamReader
 
-from pytest_vla.policies.connection import connect
+from pytest_vla.policies.connection import Masked, connect
 
 SECOND = 1.0
 
@@ -166,3 +170,20 @@ def test_wss_is_encrypted_and_the_certificate_is_checked(tmp_path, monkeypatch):
             for message in (b"secret", bytes(500_000)):
                 connection.send(message)
                 assert connection.recv(10 * SECOND) == message
+
+
+@given(st.lists(st.binary(max_size=300), min_size=1, max_size=5), st.integers(0, 70_000))
+def test_frames_are_what_any_server_reads_and_no_message_shows_in_them(messages, extra):
+    masked = Masked()
+    for message in [*messages, messages[0] * (extra // 300), messages[0]]:
+        reader = StreamReader()
+        reader.feed_data(bytes(masked.frame(memoryview(message))))
+        with pytest.raises(StopIteration) as read:
+            next(Frame.parse(reader.read_exact, mask=True, max_size=None))
+        frame = read.value.value
+        assert (frame.opcode, frame.fin, bytes(frame.data)) == (Opcode.BINARY, True, message)
+
+
+def test_the_same_message_is_masked_with_another_key_each_time():
+    masked, message = Masked(), bytes(1000)
+    assert len({bytes(masked.frame(message)) for _ in range(8)}) == 8
