@@ -16,13 +16,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePath
+from time import monotonic
 from typing import Any, Protocol
 
 from pytest_vla.hunt.outcome import HuntError
 from pytest_vla.hunt.place import Folder
 
-GREETING_S = 10.0
-LONGEST_GREETING = 4 << 10
+GREETING_S = 10.0  # for all of it
+MOST_STRANGERS = 32  # connections that have not said the token: who waited longest goes first
 LONGEST_LINE = 64 << 20  # bytes: the largest are pictures
 POLL_S = 0.05  # between two looks of one of many workers
 
@@ -52,17 +53,14 @@ class Service:
 
     def __init__(self, folder: Folder, rooms: Sequence[str], ledger: Callable[[str], Ledger], address: str) -> None:
         self._folder, self._rooms, self._ledger = folder, rooms, ledger
+        self._strangers = Strangers()
         token = secrets.token_hex(32)
         service = self
 
         class Handler(socketserver.StreamRequestHandler):
-            timeout = GREETING_S
-
             def handle(self) -> None:
                 with suppress(OSError, ValueError, TypeError, AttributeError):
-                    greeting = self.rfile.readline(LONGEST_GREETING)
-                    if hmac.compare_digest(greeting.strip(), token.encode()):
-                        self.connection.settimeout(None)
+                    if service._strangers.says(self.connection, f"{token}\n".encode()):
                         service._serve(self)
 
         self._server = socketserver.ThreadingTCPServer((address, 0), Handler, bind_and_activate=True)
@@ -92,6 +90,42 @@ class Service:
             if not isinstance(name, str) or PurePath(name).name != name or name in ("", ".."):
                 raise HuntError(f"{name!r} is no name of a file")
         return _OPERATIONS[operation](self._folder.within(*where), *arguments)
+
+
+class Strangers:
+    """Connections that have yet to say the token: a few, and not for long, whoever else knocks."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[socket.socket, None] = {}  # in the order in which they came
+
+    def says(self, connection: socket.socket, wanted: bytes) -> bool:
+        """Whether it says that, in time and before too many others came."""
+        with self._lock:
+            self._waiting[connection] = None
+            if len(self._waiting) > MOST_STRANGERS:
+                first = next(iter(self._waiting))
+                with suppress(OSError):
+                    first.shutdown(socket.SHUT_RDWR)
+                del self._waiting[first]
+        try:
+            return hmac.compare_digest(_heard(connection, len(wanted), GREETING_S), wanted)
+        finally:
+            with self._lock:
+                self._waiting.pop(connection, None)
+
+
+def _heard(connection: socket.socket, size: int, seconds: float) -> bytes:
+    """The first line that is said in that time, or as much of it as may be said."""
+    deadline, heard = monotonic() + seconds, b""
+    while len(heard) < size and b"\n" not in heard and (left := deadline - monotonic()) > 0:
+        connection.settimeout(left)
+        more = connection.recv(size - len(heard))
+        if not more:
+            break
+        heard += more
+    connection.settimeout(None)
+    return heard
 
 
 def _write(folder: Folder, name: str, content: str) -> None:

@@ -1,11 +1,13 @@
 """The driver's folder from afar: for who has the token, and no further than hunts go."""
 
 import socket
+import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 
+from pytest_vla.hunt import far
 from pytest_vla.hunt.far import Door, FarFolder, FarLedger, Line, Service
 from pytest_vla.hunt.outcome import HuntError
 from pytest_vla.hunt.place import Folder
@@ -95,6 +97,31 @@ def test_who_does_not_know_the_token_is_not_answered(service, said):
         stranger.sendall(said + b'["names", ["hunts"]]\n')
         with suppress(ConnectionResetError):  # it had more to say than was read
             assert stranger.recv(100) == b""
+
+
+def test_who_says_the_token_too_slowly_is_a_stranger(service, monkeypatch):
+    monkeypatch.setattr(far, "GREETING_S", 0.3)
+    with socket.create_connection((service.door.host, service.door.port), 5) as slow, suppress(OSError):
+        begun = time.monotonic()
+        for letter in service.door.token:
+            slow.sendall(letter.encode())
+            time.sleep(0.05)
+        assert slow.recv(100) == b""
+    assert time.monotonic() - begun < 3
+
+
+def test_many_silent_strangers_are_few_threads_and_no_worker_waits_for_them(service):
+    before = threading.active_count()
+    with ExitStack() as stack:
+        for _ in range(3 * far.MOST_STRANGERS):
+            stack.enter_context(socket.create_connection((service.door.host, service.door.port), 5))
+        honest = Line(service.door)
+        assert FarFolder(honest).within("hunts").names() == []
+        until = time.monotonic() + 5
+        while threading.active_count() - before > far.MOST_STRANGERS + 1 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert threading.active_count() - before <= far.MOST_STRANGERS + 1
+        honest.close()
 
 
 def test_a_silent_stranger_keeps_nobody_waiting(service):
