@@ -28,8 +28,8 @@ class BlockScheduling:
     part takes half of the longest one left. The end is evened out by taking back what was sent and not begun.
 
     `in_order` hands the items out one by one as they stand. `first` is how many workers must have collected before it
-    begins. `written` says whether the results of a worker's item are kept already; `again` hears of an item that is
-    given out once more because its worker was lost.
+    begins. `written` says whether the results of a worker's item are kept already; `lost` hears of an item whose worker
+    was lost in it, and which is given out once more unless they are.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class BlockScheduling:
         first: int,
         in_order: bool = False,
         written: Callable[[str, str], bool] = lambda worker, nodeid: False,
-        again: Callable[[str, str], None] = lambda worker, nodeid: None,
+        lost: Callable[[str, str], None] = lambda worker, nodeid: None,
     ) -> None:
         self.config, self.first, self.in_order = config, first, in_order
-        self.written, self.again = written, again
+        self.written, self.lost = written, lost
         self.outline: Outline | None = None
         self._sent: dict[Node, list[int]] = {}
         """What each worker holds, the one that it runs first."""
@@ -170,17 +170,19 @@ class BlockScheduling:
     def _lost(self, node: Node, place: int) -> str | None:
         """An episode is run once more, unless it ended its worker on two machines; other items may not bear that.
 
-        Without a cluster each worker counts as a machine of its own.
+        Without a cluster each worker counts as a machine of its own. What was measured already is neither run again nor
+        blamed: its worker had only to clean up.
         """
         assert self.outline is not None
-        nodeid = self.outline.nodeid(place)
+        nodeid, is_written = self.outline.nodeid(place), self.written(node.gateway.id, self.outline.nodeid(place))
         losses = self._losses.setdefault(place, [])
         losses.append(self._machines[node])
         is_to_blame = len({*losses}) > 1 or len(losses) >= MOST_LOSSES
-        if self.outline.key(place) is None or is_to_blame or self.written(node.gateway.id, nodeid):
+        if self.outline.key(place) is None or (is_to_blame and not is_written):
             return nodeid
-        self._free.insert(0, range(place, place + 1))
-        self.again(node.gateway.id, nodeid)
+        if not is_written:
+            self._free.insert(0, range(place, place + 1))
+        self.lost(node.gateway.id, nodeid)
         return None
 
     def _share_out(self, count: int, nodes: Sequence[Node]) -> None:

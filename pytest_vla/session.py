@@ -310,8 +310,11 @@ class Session:
         return self._latest.get(worker) == nodeid
 
     def lost(self, worker: str, nodeid: str) -> None:
-        """A worker died in an item, which is given out once more."""
-        self.live.say(f"{nodeid} is run again: worker {worker} died in it")
+        """A worker died in an item, which is given out once more unless all that it was for is written."""
+        if self.is_written(worker, nodeid):
+            self.live.say(f"worker {worker} died after {nodeid} was measured: its result stays")
+        else:
+            self.live.say(f"{nodeid} is run again: worker {worker} died in it")
 
     def crashed(self, report: pytest.TestReport) -> None:
         """A worker died in an item: that item is an error, and the only one. What was measured before that stays."""

@@ -80,8 +80,10 @@ def test_a_worker_that_dies_after_its_episode_was_measured_leaves_it_measured_on
         """
     )
     command = ["--vla-policy=oracle", "--vla-task=near", "--vla-partition=calm", "--vla-episodes=6", "-n2"]
-    reach.runpytest_subprocess(*command, "--vla-run-dir=run")
+    result = reach.runpytest_subprocess(*command, "--vla-run-dir=run")
     assert (reach.path / "died").exists()
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*near-calm-01* was measured: its result stays*"])
     reach.runpytest_subprocess(*command, "--vla-run-dir=run", "--vla-resume")
     lines = map(json.loads, (reach.path / "run" / "run.jsonl").read_text().splitlines())
     records = [(line["index"], line["outcome"]) for line in lines if line["type"] == "episode"]

@@ -138,11 +138,13 @@ def test_an_episode_that_ends_two_workers_is_not_tried_again():
     assert made.remove_node(holder) == f"t.py::test_t[task-all-{first:02d}]"
 
 
-def test_an_episode_whose_result_is_written_is_not_run_again():
-    made, (one, two) = scheduling(10, 2, written=lambda worker, nodeid: True)
+def test_an_episode_whose_result_is_written_is_neither_run_again_nor_blamed():
+    lost = []
+    made, (one, two) = scheduling(10, 2, written=lambda worker, nodeid: True, lost=lambda *which: lost.append(which))
     running = one.queue[0]
-    assert made.remove_node(one) == f"t.py::test_t[task-all-{running:02d}]"
+    assert made.remove_node(one) is None
     assert running not in two.queue
+    assert lost == [("gw0", f"t.py::test_t[task-all-{running:02d}]")]
 
 
 def test_workers_begin_in_parts_of_their_own_and_hold_little():
