@@ -66,7 +66,8 @@ def test_a_killed_worker_costs_its_one_episode(reach, read_episodes):
 
 
 @pytest.mark.parametrize("moment", ["teardown", "logfinish"])
-def test_a_worker_that_dies_after_its_episode_was_measured_leaves_it_measured_once(reach, moment):
+def test_a_worker_that_dies_after_its_episode_was_measured_leaves_it_measured_once(reach, moment, monkeypatch):
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # its controller is not to take itself for a worker
     argument, nodeid = {"teardown": ("item", "item.nodeid"), "logfinish": ("nodeid", "nodeid")}[moment]
     reach.makeconftest(
         f"""

@@ -23,7 +23,7 @@ def other(request):
     env.close()
 
 
-@pytest.mark.parametrize(("other", "task"), zip(itertools.cycle(SUITES), NAMES), indirect=["other"])
+@pytest.mark.parametrize(("other", "task"), [*zip(itertools.cycle(SUITES), NAMES)], indirect=["other"])
 def test_the_oracle_solves_the_first_episode(other, split_of, task):
     """Each task in one of the suites in turn; all in all are a step of `.ci/run`."""
     suite, env = other
