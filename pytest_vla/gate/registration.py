@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def register_gate(config: pytest.Config, settings: Settings) -> GateHooks | None:
-    """Add the hooks of a gate where they have something to do; rules or a baseline that cannot be used end the run here.
+    """Add a gate's hooks where they have something to do; rules or a baseline that cannot be used end the run here.
 
     Where syrupy is active its snapshots get our two kinds as well.
     """
