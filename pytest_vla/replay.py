@@ -14,7 +14,7 @@ from pytest_vla.episode import Result
 from pytest_vla.inference.session import recorded_source
 from pytest_vla.policies.base import Observation, Policy
 from pytest_vla.policies.builtin import BUILTIN
-from pytest_vla.policies.trust import EVERYTHING
+from pytest_vla.policies.trust import EVERYTHING, trusted
 from pytest_vla.policies.trust import trust as trust_code
 from pytest_vla.registry import family_of, get_suite, typed_suite
 from pytest_vla.rollout import Step, Surroundings, rollout, surroundings
@@ -36,21 +36,26 @@ KNOWN_NAMES = 1000
 
 
 class Replayer:
-    """Runs episodes of one run again, in this process; environments and the policy are kept from one to the next."""
+    """Runs episodes of one run again, in this process; environments and the policy are kept from one to the next.
+
+    With `trust`, what the run names may run code until the replayer is left.
+    """
 
     def __init__(self, run: Run, policy: str | None = None, *, trust: bool = False) -> None:
         self.run, self.trust = run, trust
+        self._trusted_before = trusted()
         self._typed_policy = policy
         self._source: PolicySource | None = None
         self._envs: dict[tuple[str, str], gymnasium.Env[Any, Any]] = {}
         provide((run.options.get("data") or ()) if trust else (), run.options.get("env_memory") or 0.0)
-        if trust:
-            trust_code((EVERYTHING,))
 
     def __enter__(self) -> Replayer:
+        if self.trust:
+            trust_code((EVERYTHING,))
         return self
 
     def __exit__(self, *_: object) -> None:
+        trust_code(self._trusted_before)
         while self._envs:
             self._envs.popitem()[1].close()
 

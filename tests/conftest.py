@@ -13,6 +13,8 @@ from types import ModuleType
 import pytest
 from hypothesis import settings
 
+from pytest_vla.policies.trust import trust, trusted
+
 pytest_plugins = ["distribution"]
 
 REPOSITORY = Path(__file__).parent.parent
@@ -38,6 +40,14 @@ def lean_runs() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_ADDOPTS", LEAN)
         yield
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_trusted() -> Iterator[None]:
+    """Whose code may run is said for a whole process, and no test says it for the next."""
+    before = trusted()
+    yield
+    trust(before)
 
 
 @pytest.fixture

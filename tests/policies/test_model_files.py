@@ -24,12 +24,9 @@ class Boom:
 
 
 @pytest.fixture(autouse=True)
-def nobody_is_trusted(tmp_path, monkeypatch):
+def in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    trust(())
-    yield
-    trust(())
 
 
 @pytest.fixture

@@ -9,5 +9,3 @@ pytest.importorskip("pyarrow")
 @pytest.fixture(autouse=True)
 def classes_of_these_tests_are_trusted():
     trust(["test_loop"])
-    yield
-    trust(())

@@ -8,6 +8,7 @@ import pytest
 
 import pytest_vla as vla
 from pytest_vla.episode import EpisodeKey, Result
+from pytest_vla.policies.trust import is_trusted, trust, trusted
 from pytest_vla.replay import Replayed, Replayer, find_episode, replay
 from pytest_vla.run import FILE_NAME, Record, RunFileError, RunWriter, read_run
 from pytest_vla.run.trace import encode_actions
@@ -149,3 +150,14 @@ def test_another_version_and_a_missing_simulator_are_clear_errors(make_run):
     suite.version, suite.requires = "1", [Requirement("no_such_simulator", "pip install it")]
     with pytest.raises(SuiteError, match="suite 'count' needs no_such_simulator: pip install it"):
         replay(folder, "up-seen-00")
+
+
+def test_a_trusted_run_is_trusted_no_longer_than_it_is_replayed(make_run):
+    trust(["mine"])
+    run = read_run(make_run(CountSuite()))
+    with Replayer(run, trust=True):
+        assert is_trusted("whatever it names")
+    assert (is_trusted("mine"), is_trusted("whatever it names")) == (True, False)
+    with pytest.raises(ZeroDivisionError), Replayer(run, trust=True):
+        _ = 1 / 0
+    assert trusted() == ("mine",)
