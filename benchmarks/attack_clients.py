@@ -112,6 +112,7 @@ def attack(port: int, stop: Any, number: int) -> None:
     from PIL import Image
     from websockets.sync.client import connect
 
+    from pytest_vla.policies.trees import TreeWriter
     from pytest_vla.policies.wire import pack_message
 
     buffer = io.BytesIO()
@@ -123,14 +124,18 @@ def attack(port: int, stop: Any, number: int) -> None:
         bomb,
         pack_message("observation", {"images": {"a": "x"}, "state": 1}, 1),
         b"\x93" * 100_000,
+        bytes(
+            TreeWriter().packed({"images": {}, "state": {str(i): 0.0 for i in range(2_000)}}, 1)
+        ),  # as many as it takes
+        b"\xc1" + bytes(7) + (1 << 20).to_bytes(8, "little") + b"[" * (1 << 20),
     ]
     held: list[Any] = []
 
     def behave_badly(turn: int) -> None:
         while not stop.is_set():
             try:
-                kind = (number + turn) % 5
-                if kind == 4:  # half a message, and then nothing
+                kind = (number + turn) % (len(wrong) + 1)
+                if kind == len(wrong):  # half a message, and then nothing
                     raw = socket.create_connection(("127.0.0.1", port), 5)
                     start = b"\x82\xff" + (60 << 20).to_bytes(8, "big") + bytes(4)
                     raw.sendall(_upgrade() + start + b"x" * 1_000_000)

@@ -20,7 +20,8 @@ LEAVES = ("_version", "deadline", "drawing", "logs", "pictures", "suggest", "wat
 ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "episode": (("episode",), ()),
     "run": (("run",), ("episode",)),
-    "policies": (("policies",), ("episode",)),
+    "tree": (("tree", "observed"), ("episode",)),
+    "policies": (("policies",), ("episode", "tree")),
     "answers": (("answers",), ("episode", "run")),
     "perturb": (("perturb",), ("run",)),
     "suite": (("suite", "registry", "benchmark", "suite_page"), ("episode", "perturb", "policies")),
@@ -29,7 +30,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "sim": (("sim",), ()),
     "kit": (("kit",), ("episode", "perturb", "policies", "sim", "suite")),
     "outline": (("outline", "unmade"), ("episode", "run")),
-    "inference": (("inference",), ("episode", "options", "policies", "rollout", "suite")),
+    "inference": (("inference",), ("episode", "options", "policies", "rollout", "suite", "tree")),
     "engines": (("engines",), ("inference", "options", "outline", "policies")),
     "isolate": (
         ("isolate",),
@@ -38,7 +39,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "testing": (("testing",), ("episode", "perturb", "policies", "rollout", "suite")),
     "readers": (("readers",), ("episode", "options", "run")),
     "messages": (("messages",), ("episode", "run")),
-    "train": (("train",), ("inference", "messages", "options", "policies", "rollout", "suite")),
+    "train": (("train",), ("messages", "options", "policies", "rollout", "suite", "tree")),
     "gate": (("gate",), ("answers", "episode", "options", "outline", "run", "suite")),
     "replay": (("replay",), ("episode", "inference", "policies", "rollout", "run", "suite")),
     "report": (

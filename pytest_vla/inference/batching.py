@@ -29,6 +29,7 @@ class Batcher(Generic[T]):
         self.patience = patience
         self._waiting: deque[tuple[float, Hashable, T]] = deque()
         self._times = CallTimes()
+        self._longest = 0.0  # seconds that the first in line waits
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -46,8 +47,7 @@ class Batcher(Generic[T]):
             return None
         if len(self._waiting) >= min(self.limit, live):
             return 0.0
-        patience = min(self.patience * self._times.fixed(), MAX_WAIT_S)
-        return max(self._waiting[0][0] + patience - now, 0.0)
+        return max(self._waiting[0][0] + self._longest - now, 0.0)
 
     def take(self) -> list[T]:
         """The next batch."""
@@ -56,6 +56,7 @@ class Batcher(Generic[T]):
     def took(self, rows: int, seconds: float) -> None:
         """How long the last batch computed: patience follows it."""
         self._times.add(rows, seconds)
+        self._longest = min(self.patience * self._times.fixed(), MAX_WAIT_S)
 
 
 class CallTimes:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from pytest_vla.inference.memory import Arena
-from pytest_vla.inference.tree import Array, Form, Layout, Skeleton, size_of, write
+from pytest_vla.tree import Array, Form, Layout, Skeleton, size_of, write
 
 MAX_MESSAGE = 1 << 31  # bytes in an arena: two hundred 4K images, far from any observation
 FIRST_ARENA = 1 << 16  # bytes
@@ -31,6 +31,7 @@ HELLO, REQUEST, REPLY, FAILURE, PATIENCE = range(1, 6)  # patience: what takes s
 DESCRIPTOR, RETAINED = 1, 2  # flags; the descriptors are of two bells in a HELLO, that of a new arena elsewhere
 _INT = struct.Struct("i")
 _HEADER = struct.Struct("<BBHIQQddd")  # kind, flags, batch, number, JSON bytes, all bytes, sent, queue, compute
+_NUMBER = 3  # its place in a header
 HEADER_ROOM = 64  # bytes at the start of an arena
 
 
@@ -57,15 +58,15 @@ class Message:
     compute: float = 0.0
 
     def packed(self) -> bytes:
-        return _HEADER.pack(*self._fields())
+        data = bytearray(_HEADER.size)
+        self.post(data)
+        return bytes(data)
 
-    def post(self, buffer: mmap.mmap) -> None:
-        """Write it to the start of an arena."""
-        _HEADER.pack_into(buffer, 0, *self._fields())
-
-    def _fields(self) -> tuple[int, int, int, int, int, int, float, float, float]:
-        numbers = (self.kind, self.flags, self.batch, self.number, self.json_size, self.size)
-        return (*numbers, self.sent, self.queue, self.compute)
+    def post(self, buffer: mmap.mmap | bytearray) -> None:
+        """Write it to the start of a memory."""
+        sizes = self.json_size, self.size
+        times = self.sent, self.queue, self.compute
+        _HEADER.pack_into(buffer, 0, self.kind, self.flags, self.batch, self.number, *sizes, *times)
 
 
 class Outbox:
@@ -150,6 +151,8 @@ class Inbox:
     def __init__(self) -> None:
         self.memory: Array = np.empty(0, np.uint8)
         self._arena: Arena | None = None
+        self._layout: Layout | None = None
+        self._form: Form | None = None
 
     def attach(self, fd: int) -> None:
         self._arena = Arena.attach(fd)
@@ -157,13 +160,21 @@ class Inbox:
         if self._arena.size < HEADER_ROOM:
             raise ChannelError("the peer's memory is too small for a message")
         self.memory = self._arena.bytes(HEADER_ROOM)
+        self._form = None
+
+    def read(self, layout: Layout) -> Any:
+        """The tree at the begin of the memory, as views; where the same layout is read again, this takes a moment."""
+        if self._form is None or self._layout is not layout:
+            layout.check(self.memory)
+            self._layout, self._form = layout, layout.form(self.memory)
+        return self._form.read()
 
     def posted(self, number: int) -> Message | None:
         """The message with this number, if its header is in the arena."""
         if self._arena is None:
             return None
-        message = Message(*_HEADER.unpack_from(self._arena.buffer))
-        return message if message.number == number else None
+        fields = _HEADER.unpack_from(self._arena.buffer)
+        return Message(*fields) if fields[_NUMBER] == number else None
 
     def news(self, message: Message) -> Any:
         """The JSON part, None when nothing changed; arrays follow it in the memory."""
@@ -178,7 +189,7 @@ class Inbox:
 
     def is_retained(self) -> bool:
         """Whether anybody else still holds a view."""
-        return self._references() > _ALONE
+        return self._references() > _ALONE + (0 if self._form is None else self._form.views)
 
     def _references(self) -> int:
         return sys.getrefcount(self.memory)

@@ -31,8 +31,10 @@ from pytest_vla.inference.channel import (
     receive,
 )
 from pytest_vla.inference.probes import rows_in
-from pytest_vla.inference.tree import Layout, TreeError, copied, flatten
+from pytest_vla.inference.threads import give_way
+from pytest_vla.observed import Telling
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.tree import Layout, TreeError, copied
 
 SOON_S = 0.05  # a server that has not said hello by then computes, or is away
 
@@ -43,7 +45,6 @@ class RemoteEpisode:
 
     key: EpisodeKey
     lane: Lane
-    prompt: Any = None
     is_new: bool = True
     timings: dict[str, float] = field(default_factory=lambda: {"queue": 0.0, "compute": 0.0, "transport": 0.0})
 
@@ -156,35 +157,28 @@ class Lane:
             return
         self.drop()
         sock, bells = _welcomed(self._addresses)
+        give_way()
         if bells is not None:
             self._bells = Bells(bells, sock)
             sock.setblocking(False)  # the bell rings after the reply was sent
         self._sock = sock
         self._inbox, self._outbox = Inbox(), Outbox()
-        self._skeleton: Any = None
+        self._telling = Telling()
         self._action: Layout | None = None
 
     def _write(self, state: RemoteEpisode, observation: Observation, message: Message) -> None:
         """The arrays of this step, and what else the server does not know yet."""
-        prompt = observation.get("prompt")
-        if prompt is not None:
-            observation = {key: value for key, value in observation.items() if key != "prompt"}
-        is_known = not state.is_new and (prompt is None or prompt is state.prompt)
-        if is_known and self._outbox.refill(message, observation):
-            return
-        news: dict[str, Any] = {}
         if state.is_new:
-            news["episode"] = asdict(state.key)
+            self._telling.begin()
+        rest, prompt = self._telling.split(observation)
+        if not state.is_new and prompt is None and self._outbox.refill(message, rest):
+            return
         try:
-            skeleton, arrays = flatten(observation)
-            if skeleton != self._skeleton:
-                news["tree"] = self._skeleton = skeleton
-            if prompt is not None and prompt is not state.prompt:
-                news["prompt"], more = flatten(prompt, "observation['prompt']")
-                arrays += more
-                state.prompt = prompt
+            news, arrays, skeleton = self._telling.news(rest, prompt)
         except TreeError as error:
             raise EpisodeError("env_error", str(error)) from None
+        if state.is_new:
+            news["episode"] = asdict(state.key)
         self._outbox.put(message, news or None, arrays, None if news else skeleton)
 
     def _receive(self, sock: socket.socket) -> tuple[Message, int | None]:

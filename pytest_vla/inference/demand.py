@@ -14,7 +14,6 @@ from typing import Any
 from pytest_vla.episode import EpisodeKey
 from pytest_vla.inference.engine import Engine, Episode, Job
 from pytest_vla.inference.local import declared
-from pytest_vla.inference.tree import flatten, plain
 from pytest_vla.inference.tuning import draw, measure_supply, operating_point, sizes_up_to
 from pytest_vla.policies.base import PolicyError, PolicySpec
 from pytest_vla.policies.chunking import covered, execution
@@ -22,6 +21,7 @@ from pytest_vla.policies.compute import Compute
 from pytest_vla.policies.kinds import kind_of, load_shared
 from pytest_vla.registry import typed_suite
 from pytest_vla.suite import Suite
+from pytest_vla.tree import flatten, plain
 
 MEASURE_S = 2.0
 START_LIMIT_S = 120.0

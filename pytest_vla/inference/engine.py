@@ -82,6 +82,8 @@ class Engine:
 
     def answer(self, jobs: Sequence[Job]) -> list[Any]:
         """An action or a Failure for each job, in the same order."""
+        if jobs and _are_alike(jobs):
+            return self._called(jobs)
         answers: list[Any] = [None] * len(jobs)
         groups: dict[Hashable, list[int]] = {}
         for index, job in enumerate(jobs):
@@ -94,9 +96,12 @@ class Engine:
                 groups.setdefault(job.kind, []).append(index)
         for indices in groups.values():
             group = [jobs[index] for index in indices]
-            for index, answer in zip(indices, self._fixed(group) if self.fixed else self._free(group), strict=True):
+            for index, answer in zip(indices, self._called(group), strict=True):
                 answers[index] = answer
         return answers
+
+    def _called(self, jobs: Sequence[Job]) -> list[Any]:
+        return self._fixed(jobs) if self.fixed else self._free(jobs)
 
     def seconds(self, job: Job, size: int) -> float:
         """How long one call with `size` rows like this job takes; nobody's episode is touched."""
@@ -124,7 +129,7 @@ class Engine:
 
     # --- any number of rows ------------------------------------------------------------------------------------------
 
-    def _free(self, jobs: list[Job]) -> list[Any]:
+    def _free(self, jobs: Sequence[Job]) -> list[Any]:
         """One call for all; when it raises, smaller ones, until only those that are to blame have failed."""
         fitting = self.largest or len(jobs)
         if len(jobs) > fitting:
@@ -158,7 +163,7 @@ class Engine:
 
     # --- always the same number of rows ------------------------------------------------------------------------------
 
-    def _fixed(self, jobs: list[Job]) -> list[Any]:
+    def _fixed(self, jobs: Sequence[Job]) -> list[Any]:
         if self.fixed == 1:
             one_thread()
             return [answer for job in jobs for answer in self._padded([job], 1)]
@@ -176,7 +181,7 @@ class Engine:
             answers += self._padded(jobs[i : i + size], size)
         return answers
 
-    def _padded(self, jobs: list[Job], size: int) -> list[Any]:
+    def _padded(self, jobs: Sequence[Job], size: int) -> list[Any]:
         pads = [Job(self._spare(jobs[0]), self._templates[jobs[0].kind]) for _ in range(size - len(jobs))]
         saved = self._saved(jobs)
         with seeded(jobs[0].episode) if size == 1 else nullcontext():
@@ -199,7 +204,7 @@ class Engine:
         if len(jobs) == 1:
             return None
         states = [job.episode.state for job in jobs]
-        if all(state is None for state in states):
+        if states.count(None) == len(states):
             return states
         if not self.copies:
             return None
@@ -265,6 +270,12 @@ class Engine:
         return Episode(job.episode.key, self.policy.reset(job.episode.key), begun=True)
 
 
+def _are_alike(jobs: Sequence[Job]) -> bool:
+    """Whether all are of one kind, and steps of episodes that have begun: so it is at nearly every call."""
+    kind = jobs[0].kind
+    return all(job.kind is kind and job.episode.begun and not is_probe(job.observation) for job in jobs)
+
+
 def checked(actions: Any, count: int) -> list[Any]:
     """The actions as a list, or a PolicyError when there is not one for each observation."""
     try:
@@ -325,7 +336,7 @@ def _scrambled(tree: Any, rng: Any, words: int = 1) -> Any:
 
 
 def _bits(action: Any) -> Any:
-    from pytest_vla.inference.tree import flatten
+    from pytest_vla.tree import flatten
 
     skeleton, arrays = flatten(action, "action")
     return skeleton, [array.tobytes() for array in arrays]

@@ -34,8 +34,9 @@ from pytest_vla.inference.channel import (
     receive,
 )
 from pytest_vla.inference.client import Lane, is_closed, native
-from pytest_vla.inference.tree import Array, size_of, write
+from pytest_vla.observed import Telling
 from pytest_vla.options import Wire
+from pytest_vla.tree import Array, size_of, write
 
 PACKED = 4  # flag: the arrays come one by one, each as its codec has it
 RAW, DEFLATED, JPEG = range(3)
@@ -92,7 +93,7 @@ class FarLane(Lane):
         sock.settimeout(self._limit or None)
         self._sock, self._bells = sock, None
         self._inbox, self._outbox = Inbox(), FarOutbox(self._wire)
-        self._skeleton = self._action = None
+        self._telling, self._action = Telling(), None
 
     def _receive(self, sock: socket.socket) -> tuple[Message, int | None]:
         if not isinstance(self._outbox, FarOutbox):

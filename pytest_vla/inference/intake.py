@@ -11,7 +11,10 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
+
 from pytest_vla.policies.base import PolicyError
+from pytest_vla.policies.connection import header, mask
 from pytest_vla.policies.wire import MAX_MESSAGE
 
 try:
@@ -21,10 +24,6 @@ try:
     from websockets.protocol import State
 except ImportError:
     raise PolicyError('pytest-vla serve needs websockets: pip install "pytest-vla[remote]"') from None
-try:
-    from websockets.speedups import apply_mask
-except ImportError:  # a build without its part in C
-    from websockets.utils import apply_mask
 
 MOST_HELD = 256 << 20  # bytes of messages that are not complete, over all connections
 DELAY_S, LONGEST_DELAY_S = 0.005, 0.1  # between two new connections: for each strike of their address, and at most
@@ -37,6 +36,8 @@ MOST_ADDRESSES = 10_000
 LONGEST_ARRIVAL_S = 60.0  # from the first bytes of a message to its last
 SWEEP_S = 5.0
 FIRST_BUFFER, KEPT_BUFFER = 64 << 10, 1 << 20  # bytes of a connection: to begin with, and after a message
+ORIGIN = 2  # where the first frame is in the buffer: the data of a large one, behind 14 bytes, begins at a word
+WHOLE = b"a message that is kept beside the frames"
 WHOLE_BINARY, MASK_BYTES = 0x82, 4
 SMALL_BYTES = 16 << 10  # signs of life between messages are no message that does not end
 
@@ -216,16 +217,30 @@ class Connection(ServerConnection, asyncio.BufferedProtocol):
     """A connection that tells what arrives, and hands it on frame by frame.
 
     The parts of a large frame are read to where they belong: put together one by one they would be copied again and
-    again. A message that is one binary frame, as nearly all are, is unmasked there; any other frame is for websockets.
+    again. A message that is one binary frame, as nearly all are, is unmasked from there to memory of its own, which can
+    be written to; any other frame is for websockets.
     """
 
     intake: Intake
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._buffer, self._filled = bytearray(FIRST_BUFFER), 0
+        self._buffer, self._filled = bytearray(FIRST_BUFFER), ORIGIN
+        self._whole: deque[memoryview] = deque()
         self._in_parts = False  # within a message of several frames
         super().connection_made(transport)
         self.intake.came(self)
+
+    async def next(self) -> memoryview | bytes | str:
+        """The next message."""
+        data = await self.recv()
+        return self._whole.popleft() if data is WHOLE else data
+
+    async def answer(self, message: bytes) -> None:
+        """Send a message; straight to the socket where the last one has left."""
+        if self.protocol.state is State.OPEN and not self.transport.get_write_buffer_size():
+            self.transport.write(header(len(message), masked=False) + message)
+        else:
+            await self.send(message)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if len(self._buffer) - self._filled < FIRST_BUFFER // 2:
@@ -235,7 +250,7 @@ class Connection(ServerConnection, asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self.intake.arrived(self, nbytes)
         self._filled += nbytes
-        taken = 0
+        taken = ORIGIN
         with memoryview(self._buffer) as view:
             while self.protocol.state is State.OPEN:
                 begin, end = next_frame(view[taken : self._filled], self.intake.largest)
@@ -246,16 +261,15 @@ class Connection(ServerConnection, asyncio.BufferedProtocol):
             else:
                 self.data_received(bytes(view[taken : self._filled]))
                 taken = self._filled
-        if taken:
+        if taken > ORIGIN:
             self._keep(taken)
 
     def _take(self, frame: memoryview, begin: int) -> None:
         """Hand on a frame whose data begins there."""
         first = frame[0]
         if begin and first == WHOLE_BINARY and not self._in_parts:
-            self.process_event(
-                Frame(Opcode.BINARY, apply_mask(frame[begin:], bytes(frame[begin - MASK_BYTES : begin])))
-            )
+            self._whole.append(unmasked(frame[begin:], bytes(frame[begin - MASK_BYTES : begin])))
+            self.process_event(Frame(Opcode.BINARY, WHOLE))
             return
         if first & 0x0F in (Opcode.CONT, Opcode.TEXT, Opcode.BINARY):
             self._in_parts = not first & 0x80
@@ -266,8 +280,8 @@ class Connection(ServerConnection, asyncio.BufferedProtocol):
         rest = self._buffer[begin : self._filled]
         if len(self._buffer) > KEPT_BUFFER:
             self._buffer = bytearray(FIRST_BUFFER + len(rest))
-        self._buffer[: len(rest)] = rest
-        self._filled = len(rest)
+        self._filled = ORIGIN + len(rest)
+        self._buffer[ORIGIN : self._filled] = rest
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.intake.gone(self)
@@ -294,6 +308,13 @@ def next_frame(buffer: memoryview, longest: int) -> tuple[int, int]:
     begin += MASK_BYTES if is_masked else 0
     end = begin + length
     return begin if is_masked else 0, end if end <= len(buffer) else 0
+
+
+def unmasked(data: memoryview, key: bytes) -> memoryview:
+    """What a client masked with this key."""
+    made = np.empty(len(data), np.uint8)
+    mask(data, key, made)
+    return made.data
 
 
 def peer(connection: ServerConnection) -> str:

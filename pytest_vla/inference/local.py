@@ -14,8 +14,8 @@ from pytest_vla.drawing import drawing
 from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.inference.engine import Engine, Episode, Failure, Job
 from pytest_vla.inference.status import Statistics
-from pytest_vla.inference.tree import TreeError, flatten, plain, signature
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
+from pytest_vla.tree import TreeError, flatten, plain, signature
 
 
 class LocalPolicy(Policy):

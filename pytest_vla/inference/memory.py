@@ -8,7 +8,7 @@ import tempfile
 
 import numpy as np
 
-from pytest_vla.inference.tree import Array
+from pytest_vla.tree import Array
 
 PAGE = mmap.PAGESIZE
 

@@ -112,7 +112,7 @@ def _rows(engine: Engine, episode: Episode, request: Mapping[str, Any]) -> dict[
 def actions_of(engine: Engine, episode: Episode, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     """What the policy would do in each row, were the episode at this point."""
     from pytest_vla.inference.engine import Failure, Job
-    from pytest_vla.inference.tree import flatten, signature
+    from pytest_vla.tree import flatten, signature
 
     answers: list[Any] = []
     most = MOST_ROWS if _can_be_copied(episode.state) else FRESH_ROWS

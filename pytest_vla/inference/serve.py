@@ -20,7 +20,7 @@ import numpy as np
 from pytest_vla.inference.desk import Desk
 from pytest_vla.inference.engine import Engine
 from pytest_vla.inference.heap import keep_freed_memory
-from pytest_vla.inference.intake import MOST_HELD, Door, Intake, is_foreign, peer
+from pytest_vla.inference.intake import MOST_HELD, Connection, Door, Intake, is_foreign, peer
 from pytest_vla.inference.talk import Talk
 from pytest_vla.options import InferenceOptions
 from pytest_vla.policies.actions import flatten_action
@@ -29,6 +29,7 @@ from pytest_vla.policies.source import SharedSource
 from pytest_vla.policies.wire import (
     MAX_MESSAGE,
     Limits,
+    Received,
     TooLarge,
     WireError,
 )
@@ -48,7 +49,7 @@ QUICK_BYTES = 8 << 20  # a message that is no larger, packed and unpacked, takes
 GREETING_LIMIT_S = 1.0  # who has not spoken by then is an openpi client and waits for us
 
 
-Unpack = Callable[[bytes | str, Limits], Any]
+Unpack = Callable[[Received, Limits], Any]
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class PolicyServer:
             for task in (*desks, sweep):
                 task.cancel()
 
-    async def read(self, connection: ServerConnection, unpack: Unpack, data: bytes | str) -> Any:
+    async def read(self, connection: Connection, unpack: Unpack, data: Received) -> Any:
         """A message, taken apart beside the loop; a large one waits for other large ones, and no small one for it.
 
         One that takes less than a moment is taken apart here and now.
@@ -145,7 +146,7 @@ class PolicyServer:
                 raise WireError(f"more than {self.options.max_unpacked} bytes, unpacked; see --observation-mb")
             return await loop.run_in_executor(self._patient, unpack, data, Limits(self.options.max_unpacked))
         finally:
-            self._intake.settled(connection)  # type: ignore[arg-type]
+            self._intake.settled(connection)
 
     def strike(self, connection: ServerConnection) -> None:
         """Note that a client asked for what it could not have."""
@@ -189,6 +190,7 @@ class PolicyServer:
     # --- connections -------------------------------------------------------------------------------------------------
 
     async def _connected(self, connection: ServerConnection) -> None:
+        assert isinstance(connection, Connection)
         talk = Talk(self, connection, next(self._numbers))
         self._talks[talk] = None
         try:

@@ -1,8 +1,9 @@
 """The server process: holds the model once, reads requests of many clients, answers them in batches.
 
-One thread does everything. While the model computes, requests gather in the sockets (a few bytes each: the arrays are
-in shared memory already) and make up the next batch. A second thread only watches the lifeline, stdin: when the
-controller is gone, so is the server.
+One thread does everything. While the model computes, requests gather (their arrays are in shared memory already) and
+make up the next batch. What is done for a row is done with caches that the model has emptied, so it is little; and who
+waits is woken when all answers are written, lest the first takes the core. A second thread only watches the lifeline,
+stdin: when the controller is gone, so is the server.
 """
 
 from __future__ import annotations
@@ -45,27 +46,29 @@ from pytest_vla.inference.heap import keep_freed_memory
 from pytest_vla.inference.memory import Arena
 from pytest_vla.inference.status import StatusPage
 from pytest_vla.inference.threads import ThreadTrial
-from pytest_vla.inference.tree import Layout, Skeleton, TreeError, copied, flatten, signature
+from pytest_vla.observed import Hearing
+from pytest_vla.tree import Skeleton, TreeError, flatten
 
 if TYPE_CHECKING:
     from pytest_vla.inference.tuning import Tuner
 
 HEARTBEAT_S = 1.0
-_NO_NEWS: dict[str, Any] = {}
 
 
 class Client:
     """One connection: one episode at a time, with the skeleton and the prompt it sent last."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, kinds: dict[Skeleton, Skeleton]) -> None:
         self.sock = sock
-        self.bells = (os.eventfd(0), os.eventfd(0)) if hasattr(os, "eventfd") else ()  # that of the client, and ours
+        self.bells: tuple[int, ...] = ()  # that of the client, and ours
+        if hasattr(os, "eventfd"):
+            self.bells = os.eventfd(0), os.eventfd(0)
         self.number = 0  # of its last request
         self.inbox, self.outbox = Inbox(), Outbox()
-        self.layout: Layout | None = None
-        self.kind: Skeleton = ()
+        self.hearing = Hearing()
+        self.kind: Skeleton = ()  # of its observations; the very same object for all clients
+        self._kinds = kinds
         self.action_skeleton: Any = None
-        self.prompt: Any = None
         self.episode: Episode | None = None
 
     def read(self) -> Request:
@@ -81,20 +84,22 @@ class Client:
         return None if message is None else self._request(message)
 
     def reply(self, message: Message) -> None:
-        """Send what was written to the outbox, and wake the client."""
+        """Send what was written to the outbox; a client with bells sleeps until it is woken."""
         if self.inbox.is_retained():
             message.flags |= RETAINED
         if self.bells:
             self.outbox.post(self.sock, message)
-            os.eventfd_write(self.bells[0], 1)
         else:
             self.outbox.send(self.sock, message)
+
+    def wake(self) -> None:
+        if self.bells:
+            os.eventfd_write(self.bells[0], 1)
 
     def hint(self) -> None:
         """Say that the answer takes longer, for a reason."""
         send(self.sock, Message(PATIENCE))
-        if self.bells:
-            os.eventfd_write(self.bells[0], 1)
+        self.wake()
 
     def close(self) -> None:
         self.sock.close()
@@ -107,29 +112,27 @@ class Client:
         self.number = message.number
         news = self.inbox.news(message)
         try:
-            return Request(self, message, self._job(news or _NO_NEWS, message.json_size))
+            known = news is None
+            observation = self.hearing.again(self.inbox.read) if known else self._learn(news, message.json_size)
+            if self.episode is None:
+                raise ChannelError("an observation came before its episode")
         except (TreeError, LookupError, TypeError, ValueError) as error:
             raise ChannelError(f"a request cannot be read: {error}") from None
+        return Request(self, message.sent, Job(self.episode, observation, self.kind))
 
-    def _job(self, news: dict[str, Any], start: int) -> Job:
+    def _learn(self, news: dict[str, Any], start: int) -> dict[str, Any]:
         if "episode" in news:
-            self.episode, self.prompt = Episode(EpisodeKey(**news["episode"])), None
-        if "tree" in news:
-            self.layout, self.kind = Layout(news["tree"]), signature(news["tree"])
-        if self.episode is None or self.layout is None:
-            raise ChannelError("an observation came before its episode")
-        observation = self.layout.read(self.inbox.memory, start)
-        if "prompt" in news:
-            self.prompt = copied(Layout(news["prompt"]).read(self.inbox.memory, self.layout.end(start)))
-        if self.prompt is not None:
-            observation["prompt"] = self.prompt
-        return Job(self.episode, observation, self.kind)
+            self.episode = Episode(EpisodeKey(**news["episode"]))
+            self.hearing.begin()
+        observation = self.hearing.observation(news, self.inbox.memory, start)
+        self.kind = self._kinds.setdefault(self.hearing.kind, self.hearing.kind)
+        return observation
 
 
 @dataclass(slots=True)
 class Request:
     client: Client
-    message: Message
+    sent: float
     job: Job | None
 
 
@@ -140,8 +143,7 @@ class Server:
         self.engine = engine
         engine.alive = self._be_patient
         self.batcher: Batcher[Request] = Batcher(limit, patience=0.5 if engine.fixed else 0.1)
-        self.page = page or StatusPage.create()
-        self.statistics = self.page.read()
+        self.statistics = (page or StatusPage.create()).live
         self.tuner: Tuner | None = None
         self.trial: ThreadTrial | None = None
         self._listener = listener
@@ -150,10 +152,12 @@ class Server:
         self._selector = selectors.DefaultSelector()
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ, self._accept)
+        self._kinds: dict[Skeleton, Skeleton] = {}
         self._by_bell: dict[int, Client] = {}
+        self._bells: select.epoll | None = None
         if hasattr(os, "eventfd"):
             self._bells = select.epoll()
-            self._selector.register(self._bells, selectors.EVENT_READ, self._hear)
+            self._bells.register(self._selector.fileno(), select.EPOLLIN)
 
     def run(self) -> None:
         """Forever: read what is there, answer what is due."""
@@ -162,17 +166,34 @@ class Server:
 
     def step(self) -> None:
         """One round: wait until something happens, then answer at most one batch."""
-        for key, _ in self._selector.select(self.batcher.wait(len(self._live), monotonic())):
-            key.data()
+        limit = self.batcher.wait(len(self._live), monotonic())
+        if self._bells is None:
+            self._attend(limit)
+        else:
+            self._hear(self._bells, limit)
         if self.batcher.wait(len(self._live), monotonic()) == 0:
             self._answer(self.batcher.take())
+
+    def _hear(self, bells: select.epoll, limit: float | None) -> None:
+        """Take the requests of all whose bells ring within the time, and see to all else that happens."""
+        for bell, _ in bells.poll(limit):
+            client = self._by_bell.get(bell)
+            if client is None:
+                self._attend(0)
+            else:
+                self._take(client, client.hear)
+
+    def _attend(self, limit: float | None) -> None:
+        """See to the sockets: who comes, who goes, and what comes over them."""
+        for key, _ in self._selector.select(limit):
+            key.data()
 
     def _accept(self) -> None:
         try:
             sock, _ = self._listener.accept()
         except (BlockingIOError, ConnectionAbortedError):  # another replica was faster, or the client is gone
             return
-        client = Client(sock)
+        client = Client(sock, self._kinds)
         try:
             _check_user(sock)
             send(sock, Message(HELLO), *client.bells)
@@ -181,16 +202,9 @@ class Server:
             return
         self._clients.add(client)
         self._selector.register(sock, selectors.EVENT_READ, partial(self._take, client, client.read))
-        if client.bells:
+        if self._bells is not None and client.bells:
             self._by_bell[client.bells[1]] = client
             self._bells.register(client.bells[1], select.EPOLLIN | select.EPOLLET)  # there is nothing to fetch from it
-
-    def _hear(self) -> None:
-        """Take the requests of all whose bells rang."""
-        for bell, _ in self._bells.poll(0):
-            client = self._by_bell.get(bell)
-            if client is not None:
-                self._take(client, client.hear)
 
     def _take(self, client: Client, read: Callable[[], Request | None]) -> None:
         try:
@@ -209,7 +223,7 @@ class Server:
         self._clients.discard(client)
         self._live.discard(client)
         self.batcher.drop(client)
-        if client.bells:
+        if self._bells is not None and client.bells:
             self._bells.unregister(client.bells[1])
             del self._by_bell[client.bells[1]]
         client.close()
@@ -218,7 +232,7 @@ class Server:
         if self.trial is not None:
             self.trial.apply()
         start, row_by_row, unseeded = monotonic(), self.engine.row_by_row, self.engine.unseeded
-        self.page.busy(start)
+        self.statistics.busy_since = start
         answers = self.engine.answer([request.job for request in requests if request.job is not None])
         compute = monotonic() - start
         if self.trial is not None:
@@ -226,25 +240,27 @@ class Server:
         if self.tuner is not None and not self.tuner.supply and requests[0].job is not None:
             self.tuner.measure_supply(requests[0].job)
         self.batcher.took(len(requests), compute)
-        queue = failures = 0.0
+        queue, failures = 0.0, 0
         for index, request in enumerate(requests):
-            waited = max(start - request.message.sent, 0.0)
+            waited = max(start - request.sent, 0.0)
             answer, answers[index] = answers[index], None
             queue += waited
             failures += isinstance(answer, Failure)
-            reply = Message(REPLY, 0, len(requests), request.message.number, queue=waited, compute=compute)
             request.job = None  # what is still held after this is held by the policy
-            self._reply(request, reply, answer)
+            reply = Message(REPLY, 0, len(requests), request.client.number, 0, 0, 0.0, waited, compute)
+            self._reply(request.client, reply, answer)
+        for request in requests:
+            if request.client in self._clients:
+                request.client.wake()
         if self.tuner is not None:
             self._tune(self.tuner, requests)
         self.statistics.busy_since = 0.0
         apart, unseeded = self.engine.row_by_row - row_by_row, self.engine.unseeded - unseeded
-        self.statistics.batch(len(requests), int(failures), queue, compute, apart, unseeded)
-        self.page.write(self.statistics, len(requests))
+        self.statistics.batch(len(requests), failures, queue, compute, apart, unseeded)
 
     def _be_patient(self) -> None:
         """Between trials of the model: neither who watches it nor who waits for it is to count their time."""
-        self.page.busy(monotonic())
+        self.statistics.busy_since = monotonic()
         for client in self._live:
             with suppress(ChannelError, OSError):
                 client.hint()
@@ -259,12 +275,11 @@ class Server:
     def _tune(self, tuner: Tuner, requests: list[Request]) -> None:
         """In the first seconds of a run with `--vla-batch=auto`."""
         for request in requests:
-            tuner.answered(request.client, request.message.sent)
+            tuner.answered(request.client, request.sent)
         if tuner.found:
             self.batcher.limit, self.tuner = tuner.batch, None
 
-    def _reply(self, request: Request, reply: Message, answer: Any) -> None:
-        client = request.client
+    def _reply(self, client: Client, reply: Message, answer: Any) -> None:
         try:
             if not isinstance(answer, Failure):
                 answer = _write_action(client, reply, answer)

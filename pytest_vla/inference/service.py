@@ -254,7 +254,7 @@ class Replica:
         self._idle_deaths = 0 if status.requests > self._answered else self._idle_deaths
         self._answered = status.requests
         self._close_process()
-        self.page.busy(0.0)
+        self.page.live.busy_since = 0.0
         if self._idle_deaths >= MAX_IDLE_DEATHS:
             self._listener.close()  # those who wait in line learn that nobody will come
             return

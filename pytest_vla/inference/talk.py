@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import fields, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -16,56 +16,67 @@ from pytest_vla.inference.engine import Episode, Failure, Job
 from pytest_vla.inference.intake import DELAY_S, LONGEST_DELAY_S
 from pytest_vla.inference.local import declared
 from pytest_vla.inference.received import from_openpi, from_vla_eval
-from pytest_vla.inference.tree import TreeError, flatten, plain, signature
 from pytest_vla.policies.base import PolicyError, PolicySpec
 from pytest_vla.policies.chunking import Chunked, ChunkState, covered
+from pytest_vla.policies.trees import READS_TREES, TreeReader, is_tree
 from pytest_vla.policies.wire import (
     EPISODE,
     PROTOCOL_VERSION,
     SPEC,
+    Limits,
+    Received,
     WireError,
     pack_message,
     pack_tree,
     unpack_message,
     unpack_tree,
 )
+from pytest_vla.tree import TreeError, flatten, plain, signature
 
 if TYPE_CHECKING:
-    from websockets.asyncio.server import ServerConnection
-
+    from pytest_vla.inference.intake import Connection
     from pytest_vla.inference.serve import PolicyServer
 
 GREETING_LIMIT_S = 1.0  # who has not spoken by then is an openpi client and waits for us
+TREE = "tree"  # an observation of a client of ours
 FORGETS = "the policy remembers things of an episode, and keeps them from one to the next"
 
 
 class Talk:
     """One connection."""
 
-    def __init__(self, server: PolicyServer, connection: ServerConnection, number: int) -> None:
+    def __init__(self, server: PolicyServer, connection: Connection, number: int) -> None:
         self.server, self.connection, self.number = server, connection, number
         self.desk = server.quietest()
+        self._trees = TreeReader()
         self._chunked = Chunked(server.policy, server.horizon, server.ensemble)
         self._begin(EpisodeKey("remote", "connection", "", number))
         self.asked = self.heard = False
         self._failures = 0
         self._loop = asyncio.get_running_loop()
+        self._silent_since: float | None = None
 
     def _begin(self, key: EpisodeKey) -> None:
         """A new episode: nothing that the policy knows, and no action that it gave, outlasts the last one."""
         self._episode, self._chunks = Episode(key), ChunkState(None)
+        self._trees.begin()
+        self._kind: Hashable = None  # of the last observation
 
     async def run(self) -> None:
         first = None
         if self.server.options.protocol != "openpi":
             limit = GREETING_LIMIT_S if self.server.options.protocol == "auto" else self.server.options.idle_limit
             try:
-                first = await asyncio.wait_for(self.connection.recv(), limit)
+                first = await asyncio.wait_for(self.connection.next(), limit)
             except TimeoutError:
                 if self.server.options.protocol != "auto":
                     raise
-        async with asyncio.timeout(None) as self._patience:  # one for all messages: each of its own would take longer
-            await (self._openpi() if first is None else self._vla_eval(first))
+        async with asyncio.timeout(None) as self._patience:
+            self._watch()
+            try:
+                await (self._openpi() if first is None else self._vla_eval(first))
+            finally:
+                self._timer.cancel()
 
     async def _failed(self) -> None:
         """What an observation that cannot be used costs who sent it: time."""
@@ -73,18 +84,27 @@ class Talk:
         self.server.strike(self.connection)
         await asyncio.sleep(min(DELAY_S * self._failures, LONGEST_DELAY_S))
 
-    async def _next(self) -> bytes | str:
-        self._patience.reschedule(self._loop.time() + self.server.options.idle_limit)
-        data = await self.connection.recv()
-        self._patience.reschedule(None)
+    def _watch(self) -> None:
+        """End it when nothing has been heard for too long, or look again when that may be: no message waits for it."""
+        since = self._loop.time() if self._silent_since is None else self._silent_since
+        end = since + self.server.options.idle_limit
+        if end <= self._loop.time():
+            self._patience.reschedule(end)
+        else:
+            self._timer = self._loop.call_at(end, self._watch)
+
+    async def _next(self) -> Received:
+        self._silent_since = self._loop.time()
+        data = await self.connection.next()
+        self._silent_since = None
         return data
 
     # --- vla-eval ----------------------------------------------------------------------------------------------------
 
-    async def _vla_eval(self, data: bytes | str) -> None:
+    async def _vla_eval(self, data: Received) -> None:
         while True:
             self.asked = True
-            kind, payload, number = await self.server.read(self.connection, unpack_message, data)
+            kind, payload, number = await self.server.read(self.connection, self._unpack, data)
             self.heard = True
             if kind == "hello":
                 await self.connection.send(pack_message("hello", self._introduction(), number))
@@ -93,20 +113,30 @@ class Talk:
                 self.desk.live.add(self)
             elif kind == "episode_end":
                 self.desk.live.discard(self)
-            elif kind == "observation":
-                await self._observation(payload, number)
+            elif kind in ("observation", TREE):
+                await self._observation(kind, payload, number)
             self.asked = False
             data = await self._next()
 
-    async def _observation(self, payload: dict[str, Any], number: int) -> None:
+    def _unpack(self, data: Received, limits: Limits) -> tuple[str, dict[str, Any], int]:
+        """A message of vla-eval, or an observation of a client of ours."""
+        if not isinstance(data, str) and is_tree(data):
+            return (TREE, *self._trees.read(data, limits))
+        return unpack_message(data, limits)
+
+    async def _observation(self, kind: str, payload: dict[str, Any], number: int) -> None:
         try:
-            action = await self._one_action(from_vla_eval(payload, self.server.options.names))
+            if kind != TREE:
+                payload = from_vla_eval(payload, self.server.options.names)
+            if kind != TREE or self._trees.is_new:
+                self._kind = None
+            action = await self._one_action(payload)
         except (PolicyError, WireError, TreeError) as error:
             await self._failed()
             reply = pack_message("error", {"error": f"observation_failed: {error}"}, number)
         else:
             reply = pack_message("action", {"actions": self.server.flat(action)}, number)
-        await self.connection.send(reply)
+        await self.connection.answer(reply)
 
     async def _one_action(self, observation: Mapping[str, Any]) -> Any:
         """One action a step, of a chunk while there is one."""
@@ -124,6 +154,7 @@ class Talk:
             "model_digest": self.server.digest,
             "capabilities": {},
             SPEC: self._told(chunk=1),
+            **({} if self.server.options.names else {READS_TREES: 1}),
         }
 
     def _told(self, chunk: int) -> dict[str, Any]:
@@ -149,6 +180,7 @@ class Talk:
                 if episode is not None and episode != last:
                     last = episode
                     self._begin(_episode_key(episode if isinstance(episode, dict) else {"name": str(episode)}, 0))
+                self._kind = None
                 actions = await self._some_actions(from_openpi(received, self.server.options.names), steps)
             except (PolicyError, WireError, TreeError) as error:
                 await self._failed()
@@ -158,7 +190,7 @@ class Talk:
             if last is None and self._episode.state is not None:
                 self.server.say_once(f"{FORGETS}: a client never said where one begins (the key {EPISODE})")
             timing = {"infer_ms": 1e3 * (monotonic() - start)}
-            await self.connection.send(pack_tree({"actions": np.stack(actions), "server_timing": timing}))
+            await self.connection.answer(pack_tree({"actions": np.stack(actions), "server_timing": timing}))
 
     async def _some_actions(self, observation: Mapping[str, Any], steps: int) -> list[Any]:
         """As many actions as are executed of an answer, each what overlapping chunks make of it."""
@@ -177,7 +209,9 @@ class Talk:
         self.desk.live.add(self)
         _check(observation, self.server.spec)
         observation = declared(observation, self.server.spec)
-        job = Job(self._episode, observation, signature(flatten(observation)[0]))
+        if self._kind is None:
+            self._kind = signature(flatten(observation)[0])
+        job = Job(self._episode, observation, self._kind)
         answer = await self.desk.ask(self, job)
         if isinstance(answer, Failure):
             raise PolicyError(answer.message)

@@ -1,10 +1,11 @@
-"""How many threads a model gets, and that they sleep while they wait: what spins takes its time from simulators."""
+"""How many threads a model gets, that they sleep while they wait, and that simulators do not push it off its core."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
@@ -33,6 +34,19 @@ def thread_variables(models: int, given: Mapping[str, str]) -> dict[str, str]:
 def bound_threads(models: int = 1) -> None:
     """The same for this interpreter: it has an effect as long as no such library is loaded."""
     os.environ.update(thread_variables(models, os.environ))
+
+
+def give_way() -> None:
+    """Let this thread, and what it starts from now on, wait for a free core or for its turn when it is woken.
+
+    The model wakes those who wait for its answers. Where one of them took its core there and then, as Linux lets a
+    sleeper do, the rest would be woken late, and the model would go on with caches full of somebody else's pictures.
+    """
+    if not hasattr(os, "SCHED_BATCH"):
+        return
+    with suppress(OSError):  # a container may forbid it
+        if os.sched_getscheduler(0) == os.SCHED_OTHER:
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 class ThreadTrial:

@@ -17,6 +17,7 @@ from time import monotonic
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_vla.policies.base import PolicyError
 
@@ -223,20 +224,27 @@ class Masked:
         words = -(-size // 8)
         if self.BEGIN + 8 * words > len(self._buffer):
             self._buffer = bytearray(2 * (self.BEGIN + 8 * words))
-        header = _header(size) + key
-        begin = self.BEGIN - len(header)
-        self._buffer[begin : self.BEGIN] = header
-        place = np.frombuffer(self._buffer, np.uint8, 8 * words, self.BEGIN)
-        place[:size] = np.frombuffer(message, np.uint8)
-        place.view(np.uint64)[:] ^= np.frombuffer(2 * key, np.uint64)
+        head = header(size, masked=True) + key
+        begin = self.BEGIN - len(head)
+        self._buffer[begin : self.BEGIN] = head
+        mask(message, key, np.frombuffer(self._buffer, np.uint8, size, self.BEGIN))
         return memoryview(self._buffer)[begin : self.BEGIN + size]
 
 
-def _header(size: int) -> bytes:
-    """Of one whole binary message that is masked."""
+def mask(data: bytes | memoryview, key: bytes, place: NDArray[np.uint8]) -> None:
+    """Write data to a place, masked with a key or, which is the same, unmasked."""
+    source, words = np.frombuffer(data, np.uint8), len(data) // 8 * 8
+    keys = np.frombuffer(2 * key, np.uint64)
+    np.bitwise_xor(source[:words].view(np.uint64), keys, out=place[:words].view(np.uint64))
+    np.bitwise_xor(source[words:], keys.view(np.uint8)[: len(data) - words], out=place[words:])
+
+
+def header(size: int, masked: bool) -> bytes:
+    """Of one whole binary message."""
+    bit = 0x80 if masked else 0
     if size < 126:
-        return struct.pack("!BB", 0x82, 0x80 | size)
-    return struct.pack("!BBH", 0x82, 0xFE, size) if size < 1 << 16 else struct.pack("!BBQ", 0x82, 0xFF, size)
+        return struct.pack("!BB", 0x82, bit | size)
+    return struct.pack("!BBH", 0x82, bit | 126, size) if size < 1 << 16 else struct.pack("!BBQ", 0x82, bit | 127, size)
 
 
 class Keeper:

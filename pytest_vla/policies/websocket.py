@@ -23,6 +23,7 @@ from pytest_vla._version import __version__
 from pytest_vla.episode import EpisodeError, EpisodeKey
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
 from pytest_vla.policies.connection import CONNECT_LIMIT_S, Conversation, connect
+from pytest_vla.policies.trees import READS_TREES, TooMuchNews, TreeWriter
 from pytest_vla.policies.wire import (
     EPISODE,
     MAX_MESSAGE,
@@ -38,6 +39,7 @@ from pytest_vla.policies.wire import (
     unpack_message,
     unpack_tree,
 )
+from pytest_vla.tree import TreeError
 
 try:
     from websockets.exceptions import WebSocketException
@@ -114,14 +116,18 @@ class Link:
         self.number = 0
         self.steps = -1  # no episode yet
         self.episode: dict[str, Any] | None = None  # what the server is told of it, beside each observation
+        self.trees: TreeWriter | None = None  # where the server takes observations as they are
         self._open = ExitStack()
         self.connection: Conversation | None = self._open.enter_context(address.connect())
 
     def send(self, message: Any) -> None:
+        with self._packer.packed(message) as data:
+            self.send_packed(data)
+
+    def send_packed(self, data: memoryview) -> None:
         if self.connection is None:
             raise EpisodeError("server_lost", f"the connection to {self.address.url} was lost earlier in this episode")
-        with self._packer.packed(message) as data:
-            self.connection.send(data)
+        self.connection.send(data)
 
     def receive(self) -> bytes | str:
         assert self.connection is not None
@@ -222,6 +228,8 @@ class VlaEvalPolicy(RemotePolicy):
             raise WireError(f"expected hello, got {kind}")
         if payload.get("protocol_version") != PROTOCOL_VERSION:
             raise WireError(f"it speaks version {payload.get('protocol_version')} of the vla-eval protocol, we speak 1")
+        if READS_TREES in payload and not self.address.names:
+            link.trees = TreeWriter()
         told = ("model_server", "model_digest", "harness_version", "action_spec", "observation_spec", SPEC)
         return {key: payload[key] for key in told if key in payload}
 
@@ -230,9 +238,22 @@ class VlaEvalPolicy(RemotePolicy):
             self._say(link, "episode_end", {"metrics": {}, "steps": link.steps, "elapsed_sec": 0.0})
         task = {**asdict(episode), "name": episode.task, "episode_idx": episode.index}
         self._say(link, "episode_start", {"task": task})
+        if link.trees is not None:
+            link.trees.begin()
         link.steps = 0
 
     def _ask(self, link: Link, observation: Observation) -> None:
+        if link.trees is not None:
+            try:
+                message = link.trees.packed(observation, link.number + 1)
+            except TooMuchNews:
+                pass  # the protocol has no such limit
+            except TreeError as error:
+                raise EpisodeError("env_error", str(error)) from None
+            else:
+                link.number += 1
+                link.send_packed(message)
+                return
         names = self.address.names
         self._say(link, "observation", renamed(observation, names) if names else _for_vla_eval(observation))
 

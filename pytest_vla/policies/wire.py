@@ -26,6 +26,7 @@ PROTOCOL_VERSION = 1
 EPISODE = "__episode__"  # beside an openpi observation: where it differs from the last one's, an episode begins
 SPEC = "pytest_vla_spec"  # in a greeting of a server of ours: what its policy declares
 NUMBER_KINDS = "biuf"
+Received = bytes | memoryview | str
 TYPES = frozenset({"hello", "observation", "action", "episode_start", "episode_end", "error"})
 
 
@@ -87,7 +88,7 @@ def envelope(kind: str, payload: Mapping[str, Any], number: int) -> dict[str, An
     return {"type": kind, "payload": payload, "seq": number, "timestamp": time.time()}
 
 
-def unpack_message(data: bytes | str, limits: Limits | None = None) -> tuple[str, dict[str, Any], int]:
+def unpack_message(data: Received, limits: Limits | None = None) -> tuple[str, dict[str, Any], int]:
     """Type, payload and sequence number of a vla-eval message; raises WireError for anything else."""
     message = _unpack(data, _unpack_marked_by_text, limits or Limits())
     if not isinstance(message, dict) or not {"type", "payload", "seq", "timestamp"} <= message.keys():
@@ -142,7 +143,7 @@ def pack_tree(tree: Any) -> bytes:
     return packed
 
 
-def unpack_tree(data: bytes | str, limits: Limits | None = None) -> Any:
+def unpack_tree(data: Received, limits: Limits | None = None) -> Any:
     return _unpack(data, _unpack_marked_by_bytes, limits or Limits())
 
 
@@ -178,7 +179,7 @@ def _whole(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} cannot be sent")
 
 
-def _unpack(data: bytes | str, hook: Any, limits: Limits) -> Any:
+def _unpack(data: Received, hook: Any, limits: Limits) -> Any:
     if isinstance(data, str):
         raise WireError(f"a text message: {data[:2000]}")
 

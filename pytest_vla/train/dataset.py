@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from pytest_vla import tree
 from pytest_vla._version import __version__
-from pytest_vla.inference import tree
 from pytest_vla.train.demonstration import IMAGE_PARTS, Array, Demonstration, component_names, split_components
 from pytest_vla.train.errors import DatasetError
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_vla.inference.tree import plain
 from pytest_vla.policies.actions import parts_of
 from pytest_vla.registry import get_suite
+from pytest_vla.tree import plain
 
 if TYPE_CHECKING:
     from pytest_vla.episode import Result

@@ -17,7 +17,7 @@ from pytest_vla.inference.channel import REQUEST, ChannelError, Message
 from pytest_vla.inference.client import InferenceClient
 from pytest_vla.inference.far import Crossing, FarLane, find_replica, joined, packed, unpacked
 from pytest_vla.inference.service import Service, ServiceOptions
-from pytest_vla.inference.tree import size_of
+from pytest_vla.tree import size_of
 
 FACTORY = """
 import numpy as np

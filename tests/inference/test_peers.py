@@ -1,12 +1,14 @@
-"""The real vla-eval and the real openpi client, from an environment of their own.
+"""The real vla-eval, the real openpi client and openpi's own server, from an environment of their own.
 
-`PYTEST_VLA_PEER_PYTHON` names its Python: one with vla-eval==0.8.0 and openpi-client installed.
+`PYTEST_VLA_PEER_PYTHON` names its Python: one with vla-eval==0.8.0 and openpi-client installed. `OPENPI_ROOT` is a
+checkout of Physical-Intelligence/openpi, whose server is on no package index.
 """
 
 import json
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,8 @@ import pytest
 
 from pytest_vla.cli import main
 from pytest_vla.episode import EpisodeKey
+from pytest_vla.policies.chunking import Chunked
+from pytest_vla.policies.websocket import connect_policy
 from pytest_vla.run import Tally, read_run
 
 PEERS = Path(__file__).parent / "peers"
@@ -94,13 +98,38 @@ def test_our_plugin_runs_episodes_against_a_vla_eval_model_server(reach, read_ep
 
 
 def test_images_arrive_equal_at_a_vla_eval_model_server(model_server):
-    import zlib
-
-    from pytest_vla.policies.websocket import connect_policy
-
     policy, digest = connect_policy(model_server)
     assert digest.startswith("vla-eval:")
     states = [policy.reset(EpisodeKey("s", "t", "p", index)) for index in range(3)]
     images = [np.random.default_rng(index).integers(0, 256, (40, 30, 3), dtype=np.uint8) for index in range(3)]
     actions = policy.act([{"images": {"front": image}, "state": {}} for image in images], states)
     assert [int(action[0]) for action in actions] == [zlib.crc32(image.tobytes()) % 2**20 for image in images]
+
+
+@pytest.mark.skipif(
+    "OPENPI_ROOT" not in os.environ, reason="OPENPI_ROOT names no checkout of Physical-Intelligence/openpi"
+)
+def test_pictures_state_and_words_arrive_equal_at_openpis_own_server():
+    """Its chunks are executed to their end: it is asked at every third step."""
+    command = [PYTHON, PEERS / "openpi_server.py", os.environ["OPENPI_ROOT"]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            policy, digest = connect_policy(process.stdout.readline().strip())
+            assert digest.startswith("openpi:")
+            chunked = Chunked(policy)
+            for index in range(2):
+                state = chunked.reset(EpisodeKey("s", "t", "p", index))
+                for step in range(6):
+                    image = np.random.default_rng(step).integers(0, 256, (40, 30, 3), dtype=np.uint8)
+                    seen = {
+                        "images": {"front": image},
+                        "state": {"arm": np.full(4, step)},
+                        "instruction": f"go {index}",
+                    }
+                    if step % 3 == 0:
+                        words = zlib.crc32(f"go {index}".encode()) % 2**20
+                        first = np.array([zlib.crc32(image.tobytes()) % 2**20, 4.0 * step, words])
+                    (action,) = chunked.act([seen], [state])
+                    assert np.array_equal(action, first + step % 3)
+        finally:
+            process.kill()

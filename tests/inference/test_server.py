@@ -114,6 +114,7 @@ def test_a_policy_may_keep_what_it_saw(serve, connect, key, observe):
 
 
 def test_a_step_like_the_last_one_is_one_copy_into_the_same_memory(serve, connect, key, observe, monkeypatch):
+    from pytest_vla import observed
     from pytest_vla.inference import channel
     from pytest_vla.inference import client as module
 
@@ -122,7 +123,7 @@ def test_a_step_like_the_last_one_is_one_copy_into_the_same_memory(serve, connec
     for step in range(2):
         client.act([observe(step)], [state])
     with monkeypatch.context() as patch:
-        patch.setattr(module, "flatten", None)  # nothing is taken apart again
+        patch.setattr(observed, "flatten", None)  # nothing is taken apart again
         patch.setattr(module, "receive", None)  # and no reply comes over the socket
         patch.setattr(channel, "send", None)  # nor goes a request
         for step in range(2, 5):
@@ -153,7 +154,7 @@ def test_where_there_are_no_bells_replies_come_over_the_socket(key, observe, mon
 
 
 def test_the_prompt_is_sent_once_an_episode(serve, connect, key, observe, monkeypatch):
-    from pytest_vla.inference import client as module
+    from pytest_vla import observed as module
 
     sent = []
     flatten = module.flatten

@@ -1,5 +1,8 @@
 """How many threads a model gets beside simulators: what its first calls show."""
 
+import os
+import threading
+
 import pytest
 
 from pytest_vla.inference.threads import COUNT, TURNS, WARM_CALLS, ThreadTrial
@@ -60,3 +63,23 @@ def test_a_server_keeps_the_threads_that_served_faster_unless_a_person_said_how_
     had = [int(client.act([observe(0)], [state])[0][0]) for _ in range(WARM_CALLS + 2 * TURNS + 4)]
     assert had[0] == 2
     assert had[-4:] == [last] * 4
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="Linux alone has it")
+def test_who_waits_for_the_model_does_not_take_its_core(serve, connect, key, observe):
+    """It is the thread that asks, and no other; what a person chose stays."""
+    found, here = {}, os.sched_getscheduler(0)
+
+    def ask(name, chosen):
+        os.sched_setscheduler(0, chosen, os.sched_param(0))
+        client = connect(service)
+        client.act([observe(0)], [client.reset(key(0))])
+        found[name] = os.sched_getscheduler(0)
+
+    service = serve("Echo")
+    for arguments in (("asking", os.SCHED_OTHER), ("idle", os.SCHED_IDLE)):
+        thread = threading.Thread(target=ask, args=arguments)
+        thread.start()
+        thread.join()
+    assert found == {"asking": os.SCHED_BATCH, "idle": os.SCHED_IDLE}
+    assert os.sched_getscheduler(0) == here

@@ -57,9 +57,9 @@ class Replica:
         place = {"node": node, "near": near, "far": self._crossing.address, "process": os.getpid()}
         return {**place, "introduction": self._service.introduction, "servers": self._service.pids}
 
-    def statistics(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def statistics(self) -> tuple[list[float], dict[str, Any]]:
         assert self._service is not None
-        return asdict(self._service.total()), self._service.statistics()
+        return list(self._service.total().numbers), self._service.statistics()
 
 
 class ClusterService(Introduced):
@@ -72,7 +72,7 @@ class ClusterService(Introduced):
         self._ending = threading.Event()
         self._places: list[dict[str, Any]] = []
         self._deaths: list[str] = []
-        self._last: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._last: list[tuple[list[float], dict[str, Any]]] = []
         self._actors = [self._make(device, cores) for device in options.devices]
         self._watcher = threading.Thread(target=self._watch, name="vla-replicas", daemon=True)
 
@@ -162,17 +162,17 @@ class ClusterService(Introduced):
     def places(self) -> list[dict[str, Any]]:
         return list(self._places)
 
-    def _counted(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    def _counted(self) -> list[tuple[list[float], dict[str, Any]]]:
         with suppress(Exception):  # a replica that is away has said what it had before
             self._last = self._ray.get([actor.statistics.remote() for actor in self._actors], timeout=ANSWER_S)
         return self._last
 
     def total(self) -> Statistics:
-        return sum((Statistics(**total) for total, _ in self._counted()), Statistics())
+        return sum((Statistics(numbers) for numbers, _ in self._counted()), Statistics())
 
     def statistics(self) -> dict[str, Any]:
         counted = self._counted()
-        total = sum((Statistics(**total) for total, _ in counted), Statistics())
+        total = sum((Statistics(numbers) for numbers, _ in counted), Statistics())
         deaths = self._deaths + [note for _, record in counted for note in record["deaths"]]
         tuned = [record["tuned"] for _, record in counted if "tuned" in record]
         return self.record(total, len(self._actors), deaths, tuned)

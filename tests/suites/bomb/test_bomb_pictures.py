@@ -13,10 +13,10 @@ from pytest_vla.suites.bomb.cameras import FRONT, IMAGE_PX, views
 from pytest_vla.suites.bomb.edits import NEUTRAL
 from pytest_vla.suites.bomb.textures import BOARD_TEXTURES, TABLE_TEXTURES, board_image, goal_picture, table_image
 
-from pytest_vla.inference.tree import plain
 from pytest_vla.kit.edits import CameraEdit
 from pytest_vla.sim.mujoco import MujocoStage
 from pytest_vla.sim.view import View
+from pytest_vla.tree import plain
 
 
 def pixel(view: View, point) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pytest_vla.inference.tree import Layout, TreeError, flatten, plain, signature, size_of, unflatten, write
+from pytest_vla.tree import Layout, TreeError, flatten, plain, signature, size_of, unflatten, write
 
 arrays = hnp.arrays(
     st.sampled_from(["<f4", "<f8", "|u1", "<i8", "?", "<c8", "<f2"]),

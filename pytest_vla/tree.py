@@ -51,27 +51,43 @@ class Layout:
         self._has_arrays = self._size > 0 or _has_array(self._root)
         self._reader = _reader(self._root)
 
+    @property
+    def is_map(self) -> bool:
+        return bool(self._root[0] == DICT)
+
     def end(self, offset: int = 0) -> int:
         """The offset behind such a tree when it starts at `offset`."""
         return aligned(offset) + self._size if self._has_arrays else offset
 
     def read(self, memory: Array, offset: int = 0) -> Any:
         """The tree in `memory` (bytes), as views without a copy."""
-        if self.end(offset) > memory.size:
-            raise TreeError(f"a tree ends at byte {self.end(offset)} of a memory of {memory.size} bytes")
+        self.check(memory, offset)
         return self._reader(memory, aligned(offset))
 
-    def form(self, memory: Array) -> Form:
-        return Form(_slots(self._root, memory))
+    def check(self, memory: Array, offset: int = 0) -> None:
+        """That such a tree ends where the memory does, or before."""
+        if self.end(offset) > memory.size:
+            raise TreeError(f"a tree ends at byte {self.end(offset)} of a memory of {memory.size} bytes")
+
+    def form(self, memory: Array, offset: int = 0) -> Form:
+        return Form(_slots(self._root, memory[aligned(offset) :]))
 
 
 class Form:
-    """The places of a tree's arrays in memory: the next tree of the same form is copied straight there."""
+    """The places of a tree's arrays in memory: the next tree of the same form is copied straight there, or read there.
 
-    __slots__ = ("_slots",)
+    It holds `views` views of that memory.
+    """
+
+    __slots__ = ("_slots", "views")
 
     def __init__(self, slots: Any) -> None:
         self._slots = slots
+        self.views = _count(slots)
+
+    def read(self) -> Any:
+        """The tree that is there now, as new views."""
+        return _look(self._slots)
 
     def fill(self, tree: Any) -> bool:
         """Copy a tree; False (and no more than a part of it copied) when it has another form."""
@@ -249,6 +265,25 @@ def _slots(node: tuple[Any, ...], memory: Array) -> Any:
         return node[1] if kind == TEXT else None
     place = np.ndarray(node[2], node[1], memory, node[3])
     return place if kind == ARRAY else (_NUMBERS[kind][1], place)
+
+
+def _count(slot: Any) -> int:
+    if type(slot) is dict:
+        return sum(map(_count, slot.values()))
+    if type(slot) is list:
+        return sum(map(_count, slot))
+    return type(slot) in (np.ndarray, tuple)
+
+
+def _look(slot: Any) -> Any:
+    kind = type(slot)
+    if kind is dict:
+        return {key: part[...] if type(part) is np.ndarray else _look(part) for key, part in slot.items()}
+    if kind is np.ndarray:
+        return slot[...]
+    if kind is list:
+        return list(map(_look, slot))
+    return slot[1].item() if kind is tuple else slot
 
 
 def _fill(slot: Any, tree: Any) -> bool:
