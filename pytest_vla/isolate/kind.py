@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,27 +41,42 @@ def _load_lerobot(text: str) -> SharedSource:
     return load_family("lerobot", text)
 
 
-def _is_openvla_elsewhere(text: str) -> bool:
-    """An OpenVLA folder, and the environment that its code loads in."""
+def _is_of(family: str, text: str) -> bool:
+    """A Hugging Face folder of that family."""
     if not FOLDERS["huggingface"].matches(text) or FOLDERS["lerobot"].matches(text):
         return False
+    from pytest_vla.policies.huggingface import family_of
+
+    return family_of(Path(text)) == family
+
+
+def _is_openvla_elsewhere(text: str) -> bool:
+    """An OpenVLA folder, and the environment that its code loads in."""
+    if not _is_of("openvla", text):
+        return False
     from pytest_vla.isolate.family import has_environment
-    from pytest_vla.policies.huggingface import is_openvla
 
-    return is_openvla(Path(text)) and has_environment("openvla")
+    return has_environment("openvla")
 
 
-def _load_openvla(text: str) -> SharedSource:
-    from pytest_vla.isolate.family import load_family
-    from pytest_vla.policies.huggingface import UNNORM_KEY, check_trust
+def _hugging_face(family: str, matches: Callable[[str], bool]) -> Kind:
+    """Folders that the table of kinds knows as Hugging Face's, in the environment of their family."""
 
-    check_trust(Path(text))
-    return load_family("openvla", text, (os.environ.get(UNNORM_KEY, ""),))
+    def load(text: str) -> SharedSource:
+        from pytest_vla.isolate.family import load_family
+        from pytest_vla.policies.huggingface import check_family_folder, check_trust
+
+        check_trust(Path(text))
+        return load_family(family, text, check_family_folder(Path(text), family))
+
+    return Kind(FOLDERS["huggingface"].write, FOLDERS["huggingface"].help, matches, load)
 
 
 #: The same folders as in the table of kinds, asked before them: where a family's packages are decides who loads it.
 LEROBOT = Kind(FOLDERS["lerobot"].write, FOLDERS["lerobot"].help, _is_lerobot_elsewhere, _load_lerobot)
-OPENVLA = Kind(FOLDERS["huggingface"].write, FOLDERS["huggingface"].help, _is_openvla_elsewhere, _load_openvla)
+OPENVLA = _hugging_face("openvla", _is_openvla_elsewhere)
+OPENVLA_OFT = _hugging_face("openvla_oft", lambda text: _is_of("openvla_oft", text))
+SPATIALVLA = _hugging_face("spatialvla", lambda text: _is_of("spatialvla", text))
 KIND = Kind(
     "env:NAME:MODULE:FACTORY",
     "a function or class in an environment of its own (`pytest-vla install NAME`), away from these packages",

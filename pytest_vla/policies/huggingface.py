@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +13,16 @@ import numpy as np
 
 from pytest_vla.policies.base import Observation, Policy, PolicyError, PolicySpec
 from pytest_vla.policies.conventions import Conventions, Normalisation
+from pytest_vla.policies.families.openvla_oft.oft_folder import TOLD, is_oft, read_checkpoint
+from pytest_vla.policies.families.shared.hf_model import KEY, chosen_key, prompt_for
 from pytest_vla.policies.lerobot import read_config
 from pytest_vla.policies.trust import ask_for
 from pytest_vla.policies.vision_language import VisionLanguagePolicy, vision_language
 
 TRUST = "PYTEST_VLA_TRUST_REMOTE_CODE"
-UNNORM_KEY = "PYTEST_VLA_UNNORM_KEY"
+UNNORM_KEY = KEY
 OPENVLA = "OpenVLA's code loads with transformers 4.40.1 and timm 0.9.10 only: pytest-vla install openvla"
 AUTO_CLASSES = ("AutoModelForVision2Seq", "AutoModelForImageTextToText")  # before transformers 5, and since
-PROMPT = "In: What action should the robot take to {instruction}?\nOut:"
 
 
 class HuggingFacePolicy(Policy):
@@ -43,8 +46,7 @@ class HuggingFacePolicy(Policy):
         images = observation.get("images", {})
         if not images:
             raise PolicyError("this policy needs a camera image, and the observation has none")
-        prompt = PROMPT.format(instruction=str(observation.get("instruction", "")).lower().rstrip("."))
-        inputs = self.processor(prompt, Image.fromarray(next(iter(images.values()))))
+        inputs = self.processor(prompt_for(observation), Image.fromarray(next(iter(images.values()))))
         inputs = inputs.to(self.model.device, dtype=self.model.dtype)
         return np.asarray(self.model.predict_action(**inputs, unnorm_key=self.unnorm_key, do_sample=False))
 
@@ -62,7 +64,7 @@ def load_folder(folder: Path) -> HuggingFacePolicy | VisionLanguagePolicy:
         processor = transformers.AutoProcessor.from_pretrained(folder, trust_remote_code=own_code)
         model = _load_model(config.get("auto_map") or {}, folder)
     except Exception as error:
-        how = f"; {OPENVLA}" if is_openvla(folder) else ""
+        how = f"; {OPENVLA}" if family_of(folder) == "openvla" else ""
         raise PolicyError(f"transformers cannot load '{folder}': {type(error).__name__}: {error}{how}") from error
     model.eval()
     if not callable(getattr(model, "predict_action", None)):
@@ -72,15 +74,39 @@ def load_folder(folder: Path) -> HuggingFacePolicy | VisionLanguagePolicy:
 
 def check_trust(folder: Path) -> bool:
     """Whether a folder brings Python code; PolicyError where it does and nobody trusts it."""
-    own_code = bool(read_config(folder).get("auto_map"))
+    own_code = bool(read_config(folder).get("auto_map") or family_of(folder))
     if own_code and os.environ.get(TRUST) != "1":
         ask_for(folder.name, f"'{folder}' brings Python code of its own; {TRUST}=1 in the environment lets it run too")
     return own_code
 
 
-def is_openvla(folder: Path) -> bool:
-    """OpenVLA and what was made of it name the same kind of model."""
-    return read_config(folder).get("model_type") == "openvla"
+def family_of(folder: Path) -> str:
+    """The family of models that need an environment of their own; empty for others."""
+    kind = read_config(folder).get("model_type")
+    if kind == "openvla":  # what was made of OpenVLA names the same kind of model
+        return "openvla_oft" if is_oft(folder) else "openvla"
+    return "spatialvla" if kind == "spatialvla" else ""
+
+
+def check_family_folder(folder: Path, family: str) -> tuple[str, ...]:
+    """What its guest is told besides the folder; PolicyError in one line where that does not fit what is there."""
+    choose = partial(chosen_key, key=os.environ.get(UNNORM_KEY))
+    told = (TOLD,) if family == "openvla_oft" else ()
+    try:
+        if family == "openvla_oft":
+            read_checkpoint(folder, choose, os.environ.get(TOLD, ""))
+        else:
+            choose(_statistics(folder))
+    except ValueError as error:
+        raise PolicyError(str(error)) from None
+    return tuple(os.environ.get(name, "") for name in (UNNORM_KEY, *told))
+
+
+def _statistics(folder: Path) -> dict[str, Any]:
+    """Those of actions, by key: OpenVLA's are in the model's configuration, SpatialVLA's in the processor's."""
+    processor = folder / "processor_config.json"
+    more = json.loads(processor.read_text(encoding="utf-8")) if processor.is_file() else {}
+    return dict(read_config(folder).get("norm_stats") or more.get("statistics") or {})
 
 
 def _load_model(own_classes: dict[str, str], folder: Path) -> Any:

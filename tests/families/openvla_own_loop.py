@@ -4,7 +4,6 @@
 """
 
 import importlib.metadata
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 
 COUNT = 20
+PROMPT = "In: What action should the robot take to {instruction}?\nOut:"
 WORDS = ("in:", "what", "action", "should", "the", "robot", "take", "to", "put", "stone", "out:", "?", "on", "table")
 
 
@@ -25,33 +25,26 @@ def code_of(checkout):
     return found
 
 
-def save(folder, checkout):
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.normalizers import Lowercase
-    from tokenizers.pre_tokenizers import WhitespaceSplit
-    from transformers import PreTrainedTokenizerFast
+def tiny_llama():
+    sizes = {"vocab_size": 32064, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+    return {**sizes, "num_attention_heads": 4, "num_key_value_heads": 4, "pad_token_id": 32000}
 
+
+def save(folder, checkout):
     folder.mkdir(parents=True)
     for name, text in code_of(checkout).items():
         (folder / name).write_text(text)
-    sys.path.insert(0, str(folder.parent))
-    (folder / "__init__.py").write_text("")
-    package = folder.name
-    configuration = importlib.import_module(f"{package}.configuration_prismatic")
-    modeling = importlib.import_module(f"{package}.modeling_prismatic")
-    processing = importlib.import_module(f"{package}.processing_prismatic")
+    modules, processor = save_processor(folder)
     numbers = {"q01": [-1.0, -2.0, 0.0], "q99": [1.0, 2.0, 1.0], "mask": [True, True, False]}
-    text = {"vocab_size": 32064, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
-    config = configuration.OpenVLAConfig(
+    config = modules["configuration"].OpenVLAConfig(
         vision_backbone_id="siglip-vit-so400m",
         llm_backbone_id="llama2-7b-pure",
-        text_config={**text, "num_attention_heads": 4, "num_key_value_heads": 4, "pad_token_id": 32000},
+        text_config=tiny_llama(),
         norm_stats={"ours": {"action": numbers}, "others": {"action": {**numbers, "q99": [9.0, 9.0, 9.0]}}},
         image_resize_strategy="resize-naive",
     )
     torch.manual_seed(0)
-    model = modeling.OpenVLAForActionPrediction(config).eval()
+    model = modules["modeling"].OpenVLAForActionPrediction(config).eval()
     for value in model.language_model.parameters():
         if value.dim() == 2:
             torch.nn.init.normal_(value, std=0.2)
@@ -59,16 +52,44 @@ def save(folder, checkout):
         model.language_model.lm_head.weight[: 32000 - 256] = 0.0
         model.language_model.lm_head.weight[32000:] = 0.0
     model.save_pretrained(folder)
+    name_own_classes(folder)
+    return model, processor
+
+
+def save_processor(folder, fused=False):
+    """The processor of a folder that has the code already, and that code as modules."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.normalizers import Lowercase
+    from tokenizers.pre_tokenizers import WhitespaceSplit
+    from transformers import PreTrainedTokenizerFast
+
+    sys.path.insert(0, str(folder.parent))
+    (folder / "__init__.py").write_text("")
+    names = ("configuration", "modeling", "processing")
+    modules = {name: importlib.import_module(f"{folder.name}.{name}_prismatic") for name in names}
     words = ["<pad>", "<s>", "</s>", "<unk>", *WORDS]
     made = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>"))
     made.normalizer, made.pre_tokenizer = Lowercase(), WhitespaceSplit()
     special = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
     names = ["input_ids", "attention_mask"]
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, model_input_names=names, **special)
-    images = processing.PrismaticImageProcessor(
-        image_resize_strategy="resize-naive", input_sizes=[(3, 224, 224)], interpolations=["bicubic"]
+    count = 2 if fused else 1
+    images = modules["processing"].PrismaticImageProcessor(
+        use_fused_vision_backbone=fused,
+        image_resize_strategy="resize-naive",
+        input_sizes=[(3, 224, 224)] * count,
+        interpolations=["bicubic"] * count,
+        means=[(0.5, 0.5, 0.5)] * count,
+        stds=[(0.5, 0.5, 0.5)] * count,
     )
-    processing.PrismaticProcessor(images, tokenizer).save_pretrained(folder)
+    processor = modules["processing"].PrismaticProcessor(images, tokenizer)
+    processor.save_pretrained(folder)
+    return modules, processor
+
+
+def name_own_classes(folder):
+    """Where a folder's classes are, as in the folders on the hub."""
     own = {"AutoConfig": "configuration_prismatic.OpenVLAConfig"}
     own["AutoModelForVision2Seq"] = "modeling_prismatic.OpenVLAForActionPrediction"
     for name, classes in (
@@ -80,16 +101,15 @@ def save(folder, checkout):
         data = json.loads(file.read_text()) if file.exists() else {"processor_class": "PrismaticProcessor"}
         classes = {**classes, "AutoProcessor": "processing_prismatic.PrismaticProcessor"}
         file.write_text(json.dumps({**data, "auto_map": classes}))
-    return model, processing.PrismaticProcessor(images, tokenizer)
 
 
 def main(folder, checkout, guest_file):
     from PIL import Image
 
     model, processor = save(folder, checkout)
-    spec = importlib.util.spec_from_file_location("guest", guest_file)
-    guest = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(guest)
+    home = Path(guest_file).parent
+    sys.path[:0] = [str(home), str(home.parent / "shared")]
+    guest = importlib.import_module("guest")
     policy = guest.load(str(folder), "ours")
     rng = np.random.default_rng(0)
     seen = [
@@ -98,7 +118,7 @@ def main(folder, checkout, guest_file):
     ]
     own = []
     for each in seen:
-        text = guest.PROMPT.format(instruction=each["instruction"].lower().rstrip("."))
+        text = PROMPT.format(instruction=each["instruction"].lower().rstrip("."))
         inputs = processor(text, Image.fromarray(each["images"]["front"]))
         own.append(model.predict_action(**inputs, unnorm_key="ours", do_sample=False))
     alone = [policy.act([each], [None])[0] for each in seen]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from hf_model import chosen_key, pictures, prompt_for, spec_of
 
-PROMPT = "In: What action should the robot take to {instruction}?\nOut:"
 EMPTY = 29871  # the token that stands before every action in training
 
 
@@ -20,16 +20,8 @@ class OpenVlaPolicy:
 
     def __init__(self, model: Any, processor: Any, unnorm_key: str | None) -> None:
         self.model, self.processor = model, processor
-        statistics = getattr(model, "norm_stats", None) or {}
-        if unnorm_key is None and len(statistics) == 1:
-            (unnorm_key,) = statistics
-        if statistics and unnorm_key not in statistics:
-            keys = ", ".join(sorted(statistics))
-            raise ValueError(f"PYTEST_VLA_UNNORM_KEY={unnorm_key or ''} names no statistics; there are {keys}")
-        self.unnorm_key = unnorm_key
-        self.spec: dict[str, Any] = {"outputs": ["continuous_action"]}
-        if unnorm_key is not None:
-            self.spec["conventions"] = {"normalisation": {"method": "quantile", "done": unnorm_key}}
+        self.unnorm_key = chosen_key(getattr(model, "norm_stats", None) or {}, unnorm_key)
+        self.spec = spec_of(self.unnorm_key)
         plain = {"self", "input_ids", "unnorm_key", "kwargs"}
         self.batches = set(inspect.signature(type(model).predict_action).parameters) <= plain
 
@@ -59,11 +51,8 @@ class OpenVlaPolicy:
     def _inputs(self, observation: Any) -> Any:
         from PIL import Image
 
-        images = observation.get("images") or {}
-        if not images:
-            raise ValueError("this policy needs a camera image, and the observation has none")
-        text = PROMPT.format(instruction=str(observation.get("instruction", "")).lower().rstrip("."))
-        inputs = self.processor(text, Image.fromarray(np.asarray(next(iter(images.values())))))
+        (picture,) = pictures(observation)
+        inputs = self.processor(prompt_for(observation), Image.fromarray(picture))
         return inputs.to(self.model.device, dtype=self.model.dtype)
 
     def _generated(self, inputs: dict[str, Any]) -> Any:
