@@ -21,12 +21,13 @@ from benchmarks.reach_suite import COLOURS, PX, Oracle, Reach
 from pytest_vla.policies.base import PolicySpec
 
 CHUNK = 4
+SUITES = ("reach", "reach_red", "reach_sliding")
 CELLS = 24  # of a picture, along each side
 WORDS = ("reach", "the", *COLOURS, "disc")
 
 
 class ReachPolicy(nn.Module, vla.Policy):
-    spec = PolicySpec(suites=("reach", "reach_sliding"), cameras=("main", "wrist"), state_keys=("ee",), chunk=CHUNK)
+    spec = PolicySpec(suites=SUITES, cameras=("main", "wrist"), state_keys=("ee",), chunk=CHUNK)
 
     def __init__(self, width: int = 16) -> None:
         super().__init__()
@@ -76,9 +77,11 @@ def tokens_of(text: str) -> list[int]:
     return (numbers + [0] * 6)[:6]
 
 
-def demonstrations(episodes: int, first: int = 100_000, noise: float = 0.02) -> tuple[list[Any], Any]:
+def demonstrations(
+    episodes: int, first: int = 100_000, noise: float = 0.02, suite: Reach | None = None
+) -> tuple[list[Any], Any]:
     """Observations along noisy oracle episodes and the actions that follow each."""
-    suite = Reach()
+    suite = suite or Reach()
     env = suite.make_env("reach")
     oracle, seen, chunks = Oracle(env), [], []
     rng = np.random.default_rng(0)

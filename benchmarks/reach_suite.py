@@ -1,6 +1,7 @@
 """A small suite without a simulator: a hand over a table, three discs, and two cameras that are drawn by numpy.
 
-The discs slide for the first steps of an episode and then lie still. The named one must be reached and gripped.
+The named disc must be reached and gripped. In `reach_sliding` the discs slide for the first steps of an episode and
+then lie still; in `reach_red` the named one is always red: a policy that does not read is told by the pictures.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class ReachEnv(gymnasium.Env[Any, Any]):
         np.array([-MOST_M] * 3 + [0], np.float32), np.array([MOST_M] * 3 + [1], np.float32), dtype=np.float32
     )
 
-    def __init__(self, sliding: bool) -> None:
-        self.sliding = SLIDING if sliding else 0
+    def __init__(self, sliding: bool, goal: str | None = None) -> None:
+        self.sliding, self.goal = SLIDING if sliding else 0, goal
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         assert options is not None
@@ -43,7 +44,7 @@ class ReachEnv(gymnasium.Env[Any, Any]):
             if min(np.linalg.norm(a - b) for i, a in enumerate(spots) for b in spots[:i]) > 0.07:
                 break
         self.spots, self.slide = spots, rng.uniform(-SLIDE_M, SLIDE_M, (len(COLOURS), 2))
-        self.colour = list(COLOURS)[int(rng.integers(len(COLOURS)))]
+        self.colour = self.goal or list(COLOURS)[int(rng.integers(len(COLOURS)))]
         self.hand = np.array([*rng.uniform(-0.05, 0.05, 2), 0.12])
         self.opening, self.time = 1.0, 0
         return self._seen(), {}
@@ -85,7 +86,7 @@ class ReachEnv(gymnasium.Env[Any, Any]):
 
 
 class Reach(vla.Suite):
-    """`sliding`: whether the discs move at first."""
+    """`sliding`: whether the discs move at first; `goal`: the colour that is always asked for."""
 
     version = "1"
     cameras = ("main", "wrist")
@@ -98,8 +99,8 @@ class Reach(vla.Suite):
         action=(Part("position", mode="delta"), Part("gripper")),
     )
 
-    def __init__(self, name: str = "reach", *, sliding: bool = False) -> None:
-        self.name, self.sliding = name, sliding
+    def __init__(self, name: str = "reach", *, sliding: bool = False, goal: str | None = None) -> None:
+        self.name, self.sliding, self.goal = name, sliding, goal
 
     def cells(self) -> Sequence[tuple[str, str]]:
         return [("reach", "test")]
@@ -108,7 +109,7 @@ class Reach(vla.Suite):
         return STEPS
 
     def make_env(self, task: str) -> ReachEnv:
-        return ReachEnv(self.sliding)
+        return ReachEnv(self.sliding, self.goal)
 
     def oracle(self, env: Any) -> vla.Policy:
         return Oracle(env.unwrapped)
