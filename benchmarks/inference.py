@@ -53,7 +53,7 @@ def measure(python: str | None, rounds: int) -> dict[str, float]:
     All sides are started first and then take turns, a slice of a second each: other load on the machine meets them
     all.
     """
-    figures: dict[str, list[float]] = {name: [] for name in (*TARGET, "server_cpu_vs_best")}
+    figures: dict[str, list[float]] = {name: [] for name in (*TARGET, "server_cpu_vs_best", "server_cpu_vs_moved")}
     with ExitStack() as stack:
         alone = lone_clients(stack, python)
         for shape in (*SHAPES, *SUITES):
@@ -73,6 +73,7 @@ def measure(python: str | None, rounds: int) -> dict[str, float]:
             print(f"{shape}, {CLIENTS} clients, actions/s (and per CPU second of the server): {shown}")
             figures["throughput_vs_offline"].append(ratio(rates["ours"], rates["offline"]))
             figures["server_cpu_vs_offline"].append(ratio(per_cpu["ours"], per_cpu["offline"]))
+            figures["server_cpu_vs_moved"].append(ratio(per_cpu["ours"], per_cpu["moved"]))
             if python is not None:
                 best = min(ratio(rates["ours"], rates["batch 1"]), ratio(rates["ours"], rates["batch 8"]))
                 figures["throughput_vs_best"].append(best)
@@ -154,11 +155,16 @@ def network_clients(stack: ExitStack, python: str) -> dict[str, Fleet]:
 
 
 def full_houses(stack: ExitStack, python: str | None) -> dict[str, Fleet]:
-    """Eight clients each, of a small convolutional network; and the network alone, at our batch sizes."""
+    """Eight clients each, of a small convolutional network; and the network alone, at our batch sizes.
+
+    Alone it is once given images of its own, and once such as another process has just written, which says so over a
+    pipe: the least that can be called a server.
+    """
     fleet = stack.enter_context(ours("ours:ServedCnn", CLIENTS))
-    alone = stack.enter_context(Offline([sys.executable, str(FOLDER / "workload.py")], 1))
-    alone.like = fleet
-    fleets: dict[str, Fleet] = {"ours": fleet, "offline": alone}
+    workload = [sys.executable, str(FOLDER / "workload.py")]
+    alone, moved = Offline(workload, 1, like=fleet), Offline([*workload, "moved"], 1, like=fleet)
+    fleets: dict[str, Fleet] = {"ours": fleet}
+    fleets |= {"offline": stack.enter_context(alone), "moved": stack.enter_context(moved)}
     for batch in (1, 8) if python is not None else ():
         assert python is not None
         url, pid = stack.enter_context(peer_server(python, "cnn", batch))
@@ -266,7 +272,9 @@ class OurFleet(Fleet):
 class Offline(Fleet):
     """The model alone, called with the batch sizes another fleet had."""
 
-    like: OurFleet
+    def __init__(self, command: Sequence[str], count: int, like: OurFleet) -> None:
+        super().__init__(command, count)
+        self.like = like
 
     def run(self, shape: str, more: str = "") -> dict[str, float]:
         return super().run(shape, ",".join(self.like.batches))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import itertools
+import mmap
 import os
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -91,27 +93,70 @@ def run_client(step: Any) -> None:
     os._exit(0)
 
 
-def offline() -> None:
+def offline(moved: bool) -> None:
     """The model alone, called with a mix of batch sizes: `8,8,7,8,...`, with other images in each row.
 
-    Its allocator is told what that of our server is: what remains between them is the serving.
+    With `moved`, another process writes them before each call, as simulators do. Its allocator is told what that of our
+    server is: what remains between them is the serving.
     """
     from pytest_vla.inference.heap import keep_freed_memory
 
     keep_freed_memory()
     model, turn = Model("cnn"), itertools.count()
-    copies: dict[int, list[dict[str, Any]]] = {}
+    rows: dict[int, list[dict[str, Any]]] = {}
+    writer = Writer(observations().values()) if moved else None
 
     def step(one: dict[str, Any], batches: str) -> int:
-        if id(one) not in copies:
-            copies[id(one)] = [copy.deepcopy(one) for _ in range(64)]
         sizes = batches.split(",")
         number = next(turn)
+        size = int(sizes[number % len(sizes)])
+        if writer is not None:
+            return len(model.act(writer.rows(one, size)))
+        if id(one) not in rows:
+            rows[id(one)] = [copy.deepcopy(one) for _ in range(64)]
         first = 8 * number % 64
-        return len(model.act(copies[id(one)][first : first + int(sizes[number % len(sizes)])]))
+        return len(model.act(rows[id(one)][first : first + size]))
 
     run_client(step)
 
 
+class Writer:
+    """A process that writes observations to shared memory when it is asked to, and ends with the one that asks."""
+
+    def __init__(self, kinds: Iterable[dict[str, Any]], most: int = 8) -> None:
+        self._kinds = {_form(one): [_shared(one) for _ in range(most)] for one in kinds}
+        orders, self._ask = os.pipe()
+        self._done, answers = os.pipe()
+        if os.fork() == 0:
+            os.close(self._ask)
+            own = {form: copy.deepcopy(rows) for form, rows in self._kinds.items()}
+            while order := os.read(orders, 2):
+                form = list(own)[order[0]]
+                for row, source in zip(self._kinds[form][: order[1]], own[form], strict=False):
+                    for name, image in source["images"].items():
+                        np.copyto(row["images"][name], image)
+                os.write(answers, b".")
+            os._exit(0)
+        os.close(orders)
+
+    def rows(self, one: dict[str, Any], size: int) -> list[dict[str, Any]]:
+        form = _form(one)
+        os.write(self._ask, bytes([list(self._kinds).index(form), size]))
+        os.read(self._done, 1)
+        return self._kinds[form][:size]
+
+
+def _form(one: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(image.shape for image in one["images"].values())
+
+
+def _shared(one: dict[str, Any]) -> dict[str, Any]:
+    images = {}
+    for name, image in one["images"].items():
+        images[name] = np.frombuffer(mmap.mmap(-1, image.size), np.uint8).reshape(image.shape)
+        np.copyto(images[name], image)
+    return {**one, "images": images}
+
+
 if __name__ == "__main__":
-    offline()
+    offline(moved=sys.argv[1:] == ["moved"])

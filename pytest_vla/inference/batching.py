@@ -10,7 +10,9 @@ T = TypeVar("T")
 
 PATIENCE = 0.1  # of what a call costs beyond its rows: the first in line may lose so much that others can come along
 MAX_WAIT_S = 0.05
+MILLISECONDS = 3  # decimals: selectors count in them, and round what is less up to one
 MEMORY = 0.95  # of what was measured, from one batch to the next
+TOLD_APART = 1.0  # sum of squares of batch sizes about their mean, from which on a line through their times is known
 
 
 class Batcher(Generic[T]):
@@ -56,7 +58,7 @@ class Batcher(Generic[T]):
     def took(self, rows: int, seconds: float) -> None:
         """How long the last batch computed: patience follows it."""
         self._times.add(rows, seconds)
-        self._longest = min(self.patience * self._times.fixed(), MAX_WAIT_S)
+        self._longest = round(min(self.patience * self._times.fixed(), MAX_WAIT_S), MILLISECONDS)
 
 
 class CallTimes:
@@ -65,6 +67,7 @@ class CallTimes:
     def __init__(self) -> None:
         self._weight = self._rows = self._seconds = 0.0
         self._rows_spread = self._both_spread = 0.0
+        self._a_row = 0.0  # seconds that one more takes, as far as is known
 
     def add(self, rows: int, seconds: float) -> None:
         """Weighted means and spreads, each batch a little lighter than the next."""
@@ -74,10 +77,9 @@ class CallTimes:
         self._seconds += (seconds - self._seconds) / self._weight
         self._rows_spread = MEMORY * self._rows_spread + off * (rows - self._rows)
         self._both_spread = MEMORY * self._both_spread + off * (seconds - self._seconds)
+        if self._rows_spread >= TOLD_APART:
+            self._a_row = max(self._both_spread / self._rows_spread, 0.0)
 
     def fixed(self) -> float:
-        """The seconds a batch takes whatever its size; all of them while no sizes can be compared."""
-        if self._rows_spread < 1e-6:
-            return self._seconds
-        slope = max(self._both_spread / self._rows_spread, 0.0)
-        return max(self._seconds - slope * self._rows, 0.0)
+        """The seconds a batch takes whatever its size; all of them until sizes could be compared."""
+        return max(self._seconds - self._a_row * self._rows, 0.0)

@@ -70,6 +70,21 @@ def test_a_slow_first_call_of_a_small_batch_makes_nobody_hurry():
     assert waiting.wait(live=8, now=0.0) > 0.01
 
 
+def test_what_rows_cost_is_remembered_while_all_batches_are_alike():
+    waiting = Batcher(8)
+    for rows in (1, 4, 8, 2, 8, *[4] * 1000):
+        waiting.took(rows, seconds=0.01 * rows)
+    waiting.add("a", 1, now=0.0)
+    assert waiting.wait(live=8, now=0.0) < 1e-6
+
+
+def test_nobody_waits_a_time_so_short_that_a_selector_would_make_it_long():
+    waiting = Batcher(8)
+    waiting.took(4, seconds=0.004)
+    waiting.add("a", 1, now=0.0)
+    assert waiting.wait(live=8, now=0.0) == 0
+
+
 def test_nobody_waiting_means_no_batch():
     assert batcher().wait(live=3, now=0.0) is None
 
