@@ -1,7 +1,7 @@
 """Checkpoints of the original VIMA: ours and the original code give the same bins from the same weights.
 
 `VIMA_ROOT` is a checkout of github.com/vimalabs/VIMA, `VIMA_PYTHON` an interpreter with what it imports (torch,
-transformers 4.33.3, numpy below 2, einops, dm-tree, kornia, OpenCV).
+transformers 4.33.3, numpy below 2, einops, dm-tree, kornia, omegaconf, OpenCV).
 """
 
 import os
