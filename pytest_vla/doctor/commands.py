@@ -35,7 +35,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    """0: nothing wrong in the wiring; 1: a finding."""
+    """0: nothing found in the wiring; 1: a finding."""
     from pytest_vla.doctor.session import examine_typed
     from pytest_vla.inference.cost import cost_lines
     from pytest_vla.options import InferenceOptions
@@ -88,7 +88,7 @@ COMMANDS = (
         _doctor,
         description=(
             "Asks what must hold of any policy, tries conventions on episodes of the suite's oracle, plays the best "
-            "few, and says what it found. Exit code 0: nothing wrong in the wiring, 1: a finding, 4: bad input."
+            "few, and says what it found. Exit code 0: no finding, 1: a finding, 4: bad input."
         ),
     ),
 )

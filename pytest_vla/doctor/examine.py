@@ -42,6 +42,7 @@ MAX_ENVS = 4
 OFFLINE_S, CHANGES = 900.0, 150  # what recorded episodes may take, and about how many changes that is for
 LEAST_STEPS = 12
 SIMPLER = 0.03  # of agreement that a second change must be worth
+ALIKE = 0.25  # agreement: a policy that has less, and solves nothing, does not act as was demonstrated
 
 
 @dataclass
@@ -58,6 +59,7 @@ class Doctor:
     tell: Callable[[str], None] = lambda line: None
     timeout: float | None = None
     _envs: dict[str, Any] = field(default_factory=dict)
+    _agreed: list[tuple[float, Change]] = field(default_factory=list)  # changes on recorded observations
 
     def examine(self) -> Examination:
         """All of it, on one thread; environments are closed at the end."""
@@ -93,6 +95,8 @@ class Doctor:
             trials.play(as_it_is, lambda key: self._play(key, {}), BASELINE)
             found, tried = self._try(trials, as_it_is, shown, offline)
             findings += [found] if found is not None else []
+        if not findings and not _acts_alike(as_it_is, offline):
+            remarks = (*remarks, *self._nearest())
         return replace(
             nothing,
             findings=tuple(findings),
@@ -184,7 +188,9 @@ class Doctor:
 
     def _scored(self, shown: list[Recorded], tried: Sequence[Change]) -> list[tuple[Change, Agreement]]:
         made = [(change, self._offline(shown, change)) for change in tried if not set(change) & set(ONLY_PLAYED)]
-        return [(change, found) for change, found in made if found is not None]
+        answered = [(change, found) for change, found in made if found is not None]
+        self._agreed += [(found.score, change) for change, found in answered]
+        return answered
 
     # --- by playing --------------------------------------------------------------------------------------------------
 
@@ -241,7 +247,22 @@ class Doctor:
         ends = ", ".join(f"{count} {reason}" for reason, count in unsolved.most_common())
         far = "" if as_it_is.progress is None or not unsolved else f", mean progress {as_it_is.progress:.2f}"
         rest = f"; ends by {ends}{far}" if ends else ""
-        return f"nothing wrong in the wiring: solved {as_it_is}, {agrees}{rest}"
+        how = "wrong" if _acts_alike(as_it_is, offline) else "found"
+        return f"nothing {how} in the wiring: solved {as_it_is}, {agrees}{rest}"
+
+    def _nearest(self) -> list[str]:
+        """What there is to say of a policy that no change makes act as demonstrated."""
+        if not self._agreed:
+            return []
+        best, change = max(self._agreed, key=lambda each: each[0])
+        untrained = ": so looks a policy that was not trained for these tasks" if best < ALIKE else ""
+        tried = f"{len(self._agreed)} changes were tried on recorded observations, and none that was played helps"
+        return [f"{tried}; the best, `{config_lines(change)}`, has an agreement of {best:.2f}{untrained}"]
+
+
+def _acts_alike(as_it_is: Played, offline: Agreement | None) -> bool:
+    """Whether there is a sign that a policy does what is asked: where there is none, its wiring may be anything."""
+    return bool(as_it_is.tally[0]) or (offline is not None and offline.score >= ALIKE)
 
 
 def asked_policy(source: PolicySource) -> Policy:
