@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_vla.policies.actions import bounds
 from pytest_vla.policies.conventions.declared import Part
 from pytest_vla.policies.conventions.rotations import to_matrix
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 LEAST_ANGLE = 0.1  # rad: what rotations differ by, where all that were demonstrated are nearly the same
 LEAST_SHARE = 0.02  # of the space's width: the same for numbers
+BEYOND = 0.01  # of the space's width that an action may be outside of it, as regressed numbers often are
+MANY = 0.05  # of all actions
 Array = Any
 
 
@@ -27,6 +30,7 @@ class Agreement:
 
     skills: Mapping[str, float]
     details: Mapping[str, float] = field(default_factory=dict)
+    outside: str = ""  # what there is to say of actions outside of the space
 
     @property
     def score(self) -> float:
@@ -70,7 +74,8 @@ def agreement(suite: Suite, recorded: Sequence[Recorded], given: Sequence[Array]
         start += part.size
         if part.kind != "flag":
             skills.setdefault(part.kind, []).append(_skill(part, wanted[:, columns], made[:, columns]))
-    return Agreement({kind: float(np.mean(each)) for kind, each in skills.items()}, details(parts, wanted, made))
+    means = {kind: float(np.mean(each)) for kind, each in skills.items()}
+    return Agreement(means, details(parts, wanted, made), outside(recorded, given))
 
 
 def details(parts: Sequence[Part], wanted: Array, made: Array) -> dict[str, float]:
@@ -91,6 +96,22 @@ def details(parts: Sequence[Part], wanted: Array, made: Array) -> dict[str, floa
             middle = (part.open + part.closed) / 2
             found["gripper_timing"] = float(((ours > middle) == (theirs > middle)).mean())
     return found
+
+
+def outside(recorded: Sequence[Recorded], given: Sequence[Array]) -> str:
+    """How many actions are beyond the bounds of the space, and in which number; nothing of a few, or of a little."""
+    low, high = bounds(recorded[0].space)
+    made = np.concatenate([vectors for vectors in given if vectors.shape[1] == len(low)] or [np.zeros((1, len(low)))])
+    beyond = np.maximum(low - made, made - high) > BEYOND * (high - low)
+    share = float(beyond.any(1).mean())
+    if share < MANY:
+        return ""
+    worst = int(beyond.mean(0).argmax())
+    least, most = made[:, worst].min(), made[:, worst].max()
+    return (
+        f"{100 * share:.0f} % of its actions are outside the space: number {worst + 1} of {len(low)} goes from "
+        f"{least:.3g} to {most:.3g}, and may from {low[worst]:.3g} to {high[worst]:.3g}"
+    )
 
 
 def _skill(part: Part, wanted: Array, made: Array) -> float:

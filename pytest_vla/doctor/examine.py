@@ -94,9 +94,12 @@ class Doctor:
         if as_it_is.tally[0] < WORKS and isinstance(self.source, SharedSource):
             trials.play(as_it_is, lambda key: self._play(key, {}), BASELINE)
             found, tried = self._try(trials, as_it_is, shown, offline)
-            findings += [found] if found is not None else []
+            findings += [found] if found is not None else _unplayable(as_it_is)
+        remarks += tuple(_late(cost))
+        if offline is not None and offline.outside:
+            remarks += (offline.outside,)
         if not findings and not _acts_alike(as_it_is, offline):
-            remarks = (*remarks, *self._nearest())
+            remarks += tuple(self._nearest())
         return replace(
             nothing,
             findings=tuple(findings),
@@ -238,9 +241,9 @@ class Doctor:
         return env
 
     def _verdict(self, found: bool, as_it_is: Played, offline: Agreement | None) -> str:
-        agrees = (
-            f"agreement with demonstrations {offline}" if offline is not None else "no demonstrations to compare with"
-        )
+        agrees = "not compared with demonstrations" if self.suite.has_oracle else "no demonstrations to compare with"
+        if offline is not None:
+            agrees = f"agreement with demonstrations {offline}"
         if found:
             return f"as it is: solved {as_it_is}, {agrees}"
         unsolved = Counter(str(result.reason) for result in as_it_is.results if not result)
@@ -263,6 +266,26 @@ class Doctor:
 def _acts_alike(as_it_is: Played, offline: Agreement | None) -> bool:
     """Whether there is a sign that a policy does what is asked: where there is none, its wiring may be anything."""
     return bool(as_it_is.tally[0]) or (offline is not None and offline.score >= ALIKE)
+
+
+def _unplayable(as_it_is: Played) -> list[Finding]:
+    """What is wrong with a policy whose every episode ends in an error of its own."""
+    failed = [result for result in as_it_is.results if result.reason in ("policy_error", "timeout")]
+    if not failed or len(failed) < len(as_it_is.results):
+        return []
+    first = failed[0]
+    text = (first.message.strip().splitlines() or [str(first.reason)])[-1]
+    before = f"{len(failed)} of {len(failed)} episodes end by {first.reason}"
+    cure = "mend the policy, or what it declares of its answers"
+    return [Finding(f"no episode can be played: {text}", cure, before, "", f"as in {first.episode}", "broken")]
+
+
+def _late(cost: Mapping[str, Any]) -> list[str]:
+    """What there is to say of a policy that a robot would have to wait for."""
+    wanted = max([*cost.get("control_hz", {}).values(), 0.0])
+    if not 0 < cost.get("hz", wanted) < wanted:
+        return []
+    return [f"it is late: {cost['hz']:g} actions a second, and the robot takes {wanted:g}; only simulated time waits"]
 
 
 def asked_policy(source: PolicySource) -> Policy:

@@ -67,6 +67,19 @@ def unflatten_action(vector: Any, space: spaces.Space[Any]) -> Any:
     return _filled(space, numbers)
 
 
+def bounds(space: spaces.Space[Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The least and the largest that each number of the vector may be; an empty vector for what has no numbers."""
+    if isinstance(space, spaces.Dict):
+        parts = [bounds(space[name]) for name in sorted(space.spaces)]
+        return np.concatenate([low for low, _ in parts]), np.concatenate([high for _, high in parts])
+    if isinstance(space, spaces.Box):
+        return space.low.reshape(-1).astype(np.float64), space.high.reshape(-1).astype(np.float64)
+    if isinstance(space, spaces.Discrete):
+        first = float(space.start)
+        return np.array([first]), np.array([first + float(space.n) - 1])
+    return np.zeros(0), np.zeros(0)
+
+
 def has_parts(space: spaces.Space[Any]) -> bool:
     return isinstance(space, spaces.Dict)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,36 @@ class Blind(Stateless):
 class Broken(Stateless):
     def act(self, observations, states):
         return [np.full(4, np.nan, np.float32) for _ in observations]
+
+
+def test_actions_that_the_suite_cannot_take_are_a_finding():
+    made = examined(Case(lambda: Miswired(Planner(), do=lambda action: action[:3]), "reach"))
+    (finding,) = made.findings
+    assert finding.fault == "no episode can be played: action must have shape (4,), got shape (3,)"
+    assert finding.before == "12 of 12 episodes end by policy_error"
+
+
+def test_actions_far_outside_the_space_are_told_with_the_number_that_is():
+    def thrown(action):
+        return np.array([*action[:3], 50], np.float32)
+
+    remarks = examined(Case(lambda: Miswired(Planner(), do=thrown), "reach")).remarks
+    assert [remark for remark in remarks if "outside" in remark] == [
+        "100 % of its actions are outside the space: number 4 of 4 goes from 50 to 50, and may from 0 to 1"
+    ]
+
+
+class Slow(Planner):
+    def act(self, observations, states):
+        time.sleep(0.15)
+        return super().act(observations, states)
+
+
+def test_a_policy_that_a_robot_would_wait_for_is_told_so():
+    (late,) = [each for each in examined(Case(Slow, "reach")).remarks if "late" in each]
+    assert late.startswith("it is late: 6.")
+    assert "the robot takes 10;" in late
+    assert not [each for each in examined(Case(Planner, "reach")).remarks if "late" in each]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import torch
 from oft_seen import CROPPED, IMAGES, KEY, SIZES, TOKENS, observations
-from openvla_own_loop import name_own_classes, save_processor, tiny_llama
+from openvla_own_loop import name_own_classes, random_model, save_processor
 
 PACKAGES = ("", ".extern", ".extern.hf", ".models", ".training", ".vla", ".vla.datasets", ".vla.datasets.rlds")
 UNUSED = (
@@ -51,21 +51,7 @@ def save(folder, checkout, variant):
             text = text.replace(backbone, "vit_tiny_patch16_224")
         (folder / f"{name}_prismatic.py").write_text(text)
     modules, _ = save_processor(folder, fused=True)
-    config = modules["configuration"].OpenVLAConfig(
-        vision_backbone_id="dinosiglip-vit-so-224px",
-        llm_backbone_id="llama2-7b-pure",
-        text_config=tiny_llama(),
-        norm_stats={},
-        image_resize_strategy="resize-naive",
-    )
-    torch.manual_seed(0)
-    model = modules["modeling"].OpenVLAForActionPrediction(config).eval()
-    for value in model.language_model.parameters():
-        if value.dim() == 2:
-            torch.nn.init.normal_(value, std=0.2)
-    with torch.no_grad():  # only the tokens of actions are ever likely
-        model.language_model.lm_head.weight[: 32000 - 256] = 0.0
-        model.language_model.lm_head.weight[32000:] = 0.0
+    model = random_model(modules, "dinosiglip-vit-so-224px", {})
     model.to(torch.bfloat16).save_pretrained(folder)
     name_own_classes(folder)
     action, state = SIZES[variant]

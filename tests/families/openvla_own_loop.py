@@ -36,11 +36,20 @@ def save(folder, checkout):
         (folder / name).write_text(text)
     modules, processor = save_processor(folder)
     numbers = {"q01": [-1.0, -2.0, 0.0], "q99": [1.0, 2.0, 1.0], "mask": [True, True, False]}
+    statistics = {"ours": {"action": numbers}, "others": {"action": {**numbers, "q99": [9.0, 9.0, 9.0]}}}
+    model = random_model(modules, "siglip-vit-so400m", statistics)
+    model.save_pretrained(folder)
+    name_own_classes(folder)
+    return model, processor
+
+
+def random_model(modules, backbone, statistics):
+    """A tiny one, to which only the tokens of actions are ever likely."""
     config = modules["configuration"].OpenVLAConfig(
-        vision_backbone_id="siglip-vit-so400m",
+        vision_backbone_id=backbone,
         llm_backbone_id="llama2-7b-pure",
         text_config=tiny_llama(),
-        norm_stats={"ours": {"action": numbers}, "others": {"action": {**numbers, "q99": [9.0, 9.0, 9.0]}}},
+        norm_stats=statistics,
         image_resize_strategy="resize-naive",
     )
     torch.manual_seed(0)
@@ -48,12 +57,10 @@ def save(folder, checkout):
     for value in model.language_model.parameters():
         if value.dim() == 2:
             torch.nn.init.normal_(value, std=0.2)
-    with torch.no_grad():  # only the tokens of actions are ever likely
+    with torch.no_grad():
         model.language_model.lm_head.weight[: 32000 - 256] = 0.0
         model.language_model.lm_head.weight[32000:] = 0.0
-    model.save_pretrained(folder)
-    name_own_classes(folder)
-    return model, processor
+    return model
 
 
 def save_processor(folder, fused=False):

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 import pytest_vla as vla
 from pytest_vla.policies import PolicyError
-from pytest_vla.policies.actions import flatten_action, unflatten_action
+from pytest_vla.policies.actions import bounds, flatten_action, unflatten_action
 from pytest_vla.registry import get_suite
 from pytest_vla.rollout import surroundings
 from pytest_vla.train.demonstration import Take
@@ -32,6 +32,22 @@ def test_there_and_back(data, shapes):
 def test_the_vector_does_not_depend_on_the_order_of_the_parts():
     parts = {"b": np.ones(2), "a": np.zeros(1)}
     assert flatten_action(parts).tolist() == flatten_action(dict(reversed(parts.items()))).tolist() == [0, 1, 1]
+
+
+@given(st.dictionaries(st.text("abc", min_size=1), SHAPES | st.integers(1, 5), min_size=1), st.integers(0, 100))
+def test_bounds_are_in_the_order_of_the_vector_and_hold_every_action(shapes, seed):
+    parts, least, most = {}, {}, {}
+    for number, (name, shape) in enumerate(shapes.items()):
+        if isinstance(shape, int):
+            parts[name], least[name], most[name] = spaces.Discrete(shape, start=3), 3, 2 + shape
+        else:
+            parts[name] = spaces.Box(-9, number, shape)
+            least[name], most[name] = np.full(shape, -9), np.full(shape, number)
+    space = spaces.Dict(parts, seed=seed)
+    low, high = bounds(space)
+    assert (low.tolist(), high.tolist()) == (flatten_action(least).tolist(), flatten_action(most).tolist())
+    vector = flatten_action(space.sample())
+    assert ((low <= vector) & (vector <= high)).all()
 
 
 @pytest.mark.parametrize("wrong", [np.zeros(11), np.zeros((1, 12)), "left", None, [["a"]]])
