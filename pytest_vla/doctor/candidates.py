@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_vla.policies import PolicySpec
     from pytest_vla.suite import Suite
 
-Change = Mapping[str, Any]
+Change = Mapping[str, Any]  # corrections by name; None takes one away that a person has written
 
 SCALES = (0.001, 0.01, 0.1, 0.5, 2.0, 10.0, 100.0, 1000.0)
 ANGLE_SCALES = (math.pi / 180, 0.5, 2.0, 180 / math.pi)
@@ -40,18 +40,26 @@ def wanted_cameras(spec: PolicySpec, suite: Suite) -> tuple[str, ...]:
     return (*used, *others[:2])
 
 
-def changes(spec: PolicySpec, suite: Suite, before: Change) -> list[Change]:
-    """Single corrections beyond those that are there already, without those that cannot be converted."""
+def changes(spec: PolicySpec, suite: Suite, before: Change, kept: Change | None = None) -> list[Change]:
+    """Single corrections beyond those that are there, or in place of them, and each of them taken away.
+
+    Those that are `kept` stay; what cannot be converted is left out.
+    """
     found = []
-    for change in _changes(spec, suite):
-        if set(change) & set(before):
+    for change in (*({name: None} for name in before), *_changes(spec, suite)):
+        if set(change) & set(kept or ()) or together(before, change) == before:
             continue
         try:
-            conversion_for(spec.conventions, suite, {**before, **change})
+            conversion_for(spec.conventions, suite, together(before, change))
         except PolicyError:
             continue
         found.append(change)
     return found
+
+
+def together(before: Change, change: Change) -> dict[str, Any]:
+    """The corrections that are in force with a change."""
+    return {name: value for name, value in {**before, **change}.items() if value is not None}
 
 
 def fitted_scale(scale: float) -> float | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +50,7 @@ def check(policy: Policy, recorded: Sequence[Recorded], fresh: Callable[[list[Ro
         alone = [_ask(policy, [row])[0] for row in rows]
         _check_finite(alone)
     except _Failed as error:
-        made.findings.append(_finding("broken", str(error), "mend the policy: no episode can be played", str(error)))
+        made.findings.append(_finding("broken", str(error), "mend the policy: no episode can be played", ""))
         return made
     near = _nearness(alone)
     repeatable = _check_repeatable(policy, rows, alone, near, made)
@@ -93,10 +95,20 @@ def _ask(policy: Policy, rows: Sequence[Row], states: Sequence[Any] | None = Non
     for answer in answers:
         if isinstance(answer, Exception):
             raise _Failed(str(answer))
+    return [_in_numbers(answer) for answer in answers]
+
+
+def _in_numbers(answer: Any) -> Any:
+    """An answer as one vector; words are numbers that are others for any other words."""
     try:
-        return [np.concatenate([*parts_of(answer).values()]).astype(np.float64) for answer in answers]
-    except (TypeError, ValueError) as error:
-        raise _Failed(f"an action is no numbers: {error}") from None
+        return np.concatenate([*parts_of(answer).values()]).astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    try:
+        written = json.dumps(answer, sort_keys=True)
+    except (TypeError, ValueError):
+        raise _Failed(f"an action is neither numbers nor words: got {type(answer).__name__}") from None
+    return np.frombuffer(sha256(written.encode()).digest(), np.uint8) / 255.0
 
 
 def _check_finite(answers: Sequence[Any]) -> None:

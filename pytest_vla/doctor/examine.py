@@ -11,16 +11,18 @@ from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pytest_vla.doctor.agreement import Agreement, agreement, answers
-from pytest_vla.doctor.candidates import ONLY_PLAYED, Change, changes, fitted_scale, wanted_cameras
+from pytest_vla.doctor.candidates import ONLY_PLAYED, Change, changes, fitted_scale, together, wanted_cameras
 from pytest_vla.doctor.checks import Checked, check
-from pytest_vla.doctor.findings import Examination, Finding, config_lines
+from pytest_vla.doctor.findings import Examination, Finding, config_lines, cure_of
 from pytest_vla.doctor.recorded import Recorded, episode_keys, looked_at, record
 from pytest_vla.doctor.trials import BASELINE, FALSE_ALARMS, WORKS, Played, Trials
 from pytest_vla.inference.cost import measured_cost
 from pytest_vla.policies import PolicySource, SharedSource
 from pytest_vla.policies.chunking import Chunked
-from pytest_vla.policies.conventions.converted import fitted
+from pytest_vla.policies.conventions.converted import Converted, fitted
 from pytest_vla.policies.conventions.corrections import fault_of
 from pytest_vla.rollout import rollout
 from pytest_vla.run.intervals import rate_interval
@@ -139,21 +141,27 @@ class Doctor:
         if not isinstance(self.source, SharedSource):
             return Checked([], [])
         self.tell("doctor: what must hold of any policy ...")
-        return check(self._unchunked({}), recorded, self.fresh)
+        policy = self._unchunked()
+        return check(policy, recorded, partial(self._fresh, policy))
+
+    def _fresh(self, policy: Policy, rows: list[Any]) -> list[Any] | None:
+        """Answers of a new process, which is given what the policy itself sees: it knows of no suite."""
+        if not isinstance(policy, Converted):
+            return self.fresh(rows)
+        return self.fresh([(key, _drawn(policy.conversion.see(observation))) for key, observation in rows])
 
     def _cost(self, recorded: list[Recorded]) -> Mapping[str, Any]:
         if not isinstance(self.source, SharedSource):
             return {}
         rows = [(each.key, each.observations[0]) for each in recorded]
         try:
-            return measured_cost(self._unchunked({}), rows, self.source, self.suite.control_hz)
+            return measured_cost(self._unchunked(), rows, self.source, self.suite.control_hz)
         except Exception:  # whatever a policy raises is said by the checks
             return {}
 
-    def _unchunked(self, change: Change) -> Policy:
+    def _unchunked(self) -> Policy:
         """The policy as it answers, chunks whole."""
-        changes = {**self.source.corrections, **change}
-        return fitted(asked_policy(self.source), self.suite, None, changes, whole_chunks=True)
+        return fitted(asked_policy(self.source), self.suite, None, self.source.corrections, whole_chunks=True)
 
     def _offline(self, shown: list[Recorded], change: Change) -> Agreement | None:
         """How well the policy agrees with what was demonstrated; None where nothing was, or it cannot answer."""
@@ -167,22 +175,22 @@ class Doctor:
 
     def _ranked(self, shown: list[Recorded], as_it_is: Agreement | None) -> list[tuple[Change, Agreement | None]]:
         """Changes worth playing, the best first: singles, and pairs where two are better than one."""
-        spec = self.source.spec
-        single = changes(spec, self.suite, self.source.corrections)
+        spec, before = self.source.spec, self.source.corrections
+        single = changes(spec, self.suite, before)
         if as_it_is is None:
             return [(change, None) for change in single]
         self.tell(f"doctor: {len(single)} changes on recorded observations ...")
-        scored = self._scored(shown, [*single, *_fitted(single, as_it_is)])
+        scored = self._scored(shown, [*single, *_fitted(single, as_it_is, before)])
         scored.sort(key=lambda each: -each[1].score)
         pairs: list[tuple[Change, Agreement]] = []
         promising = [change for change, _ in scored[:PARTNERS]]
         for place, (best, found) in enumerate(scored[:BEST_SINGLES]):
             if found.score <= as_it_is.score + BETTER / 2:
                 break
-            others = changes(spec, self.suite, {**self.source.corrections, **best})
+            others = changes(spec, self.suite, together(before, best), kept=best)
             others = [c for c in others if place < 2 or any(_same(c, each) for each in promising)]
-            together = [{**best, **other} for other in [*others, *_fitted(others, found)]]
-            new = [pair for pair in together if not any(_same(pair, known) for known, _ in pairs)]
+            both = [{**best, **other} for other in [*others, *_fitted(others, found, together(before, best))]]
+            new = [pair for pair in both if not any(_same(pair, known) for known, _ in pairs)]
             pairs += self._scored(shown, new)
         ranked = [each for each in [*scored, *pairs] if each[1].score > as_it_is.score + BETTER]
         ranked.sort(key=lambda each: -(each[1].score - SIMPLER * len(each[0])))
@@ -209,8 +217,36 @@ class Doctor:
             score = None if found is None else round(found.score, 3)
             tried.append({"change": dict(change), "agreement": score, "solved": list(after.tally)})
             if helps:
-                return _found(change, as_it_is, after, value, offline, found), tried
+                return self._found(change, as_it_is, after, value, offline, found), tried
         return None, tried
+
+    def _found(
+        self,
+        change: Change,
+        before: Played,
+        after: Played,
+        value: float,
+        offline: Agreement | None,
+        found: Agreement | None,
+    ) -> Finding:
+        low, high = rate_interval(*after.tally)
+        evidence = [
+            f"solved {before} -> {after} (95 % interval [{100 * low:.0f}, {100 * high:.0f}] %)",
+            f"at most {min(value, 1.0):.2g} by chance, all looks counted; false alarms at most {FALSE_ALARMS:g}",
+        ]
+        if offline is not None and found is not None:
+            evidence.insert(0, f"agreement with demonstrations {offline} -> {found}")
+        written = self.source.corrections
+        return Finding(
+            fault=" and ".join(fault_of(name, value, written.get(name)) for name, value in change.items()),
+            cure=cure_of(change, written),
+            before=str(before),
+            after=str(after),
+            evidence="; ".join(evidence),
+            name="+".join(change),
+            config=dict(change),
+            confidence=round(1 - min(value, 1.0), 4),
+        )
 
     def _play(self, key: EpisodeKey, change: Change) -> Result:
         env = self._env_for(key.task)
@@ -225,7 +261,7 @@ class Doctor:
     def _variant(self, change: Change, env: gymnasium.Env[Any, Any] | None) -> Policy:
         """The policy as it acts in the suite with a change."""
         assert isinstance(self.source, SharedSource)
-        return fitted(self.source.policy, self.suite, env, {**self.source.corrections, **change})
+        return fitted(self.source.policy, self.suite, env, together(self.source.corrections, change))
 
     def _played_keys(self) -> Iterator[EpisodeKey]:
         """Other episodes than the recorded ones."""
@@ -288,6 +324,12 @@ def _late(cost: Mapping[str, Any]) -> list[str]:
     return [f"it is late: {cost['hz']:g} actions a second, and the robot takes {wanted:g}; only simulated time waits"]
 
 
+def _drawn(observation: Mapping[str, Any]) -> dict[str, Any]:
+    """An observation with its pictures, which are drawn when somebody looks, as arrays."""
+    images = observation.get("images", {})
+    return {**observation, "images": {name: np.asarray(images[name]) for name in images}}
+
+
 def asked_policy(source: PolicySource) -> Policy:
     """The policy of a source as it answers, not as its chunks are executed."""
     assert isinstance(source, SharedSource)
@@ -307,9 +349,9 @@ def _affordable(shown: list[Recorded], call_s: float, spec: PolicySpec) -> list[
     return kept
 
 
-def _fitted(singles: Sequence[Change], found: Agreement) -> list[Change]:
+def _fitted(singles: Sequence[Change], found: Agreement, before: Change) -> list[Change]:
     """The scale that demonstrations ask for, where it is none of the usual ones."""
-    scale = fitted_scale(found.details.get("scale", 1.0))
+    scale = fitted_scale(found.details.get("scale", 1.0) * before.get("scale", 1.0))
     usual = [change["scale"] for change in singles if "scale" in change]
     return [{"scale": scale}] if usual and scale is not None and scale not in usual else []
 
@@ -329,25 +371,3 @@ def _distinct(ranked: list[tuple[Change, Agreement]]) -> list[tuple[Change, Agre
 
 def _is_part(one: Change, other: Change) -> bool:
     return len(one) < len(other) and all(name in other and other[name] == value for name, value in one.items())
-
-
-def _found(
-    change: Change, before: Played, after: Played, value: float, offline: Agreement | None, found: Agreement | None
-) -> Finding:
-    low, high = rate_interval(*after.tally)
-    evidence = [
-        f"solved {before} -> {after} (95 % interval [{100 * low:.0f}, {100 * high:.0f}] %)",
-        f"at most {min(value, 1.0):.2g} by chance, all looks counted; false alarms at most {FALSE_ALARMS:g}",
-    ]
-    if offline is not None and found is not None:
-        evidence.insert(0, f"agreement with demonstrations {offline} -> {found}")
-    return Finding(
-        fault=" and ".join(fault_of(name, value) for name, value in change.items()),
-        cure=f"add `{config_lines(change)}` to [tool.pytest_vla.conventions]",
-        before=str(before),
-        after=str(after),
-        evidence="; ".join(evidence),
-        name="+".join(change),
-        config=dict(change),
-        confidence=round(1 - min(value, 1.0), 4),
-    )

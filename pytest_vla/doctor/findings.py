@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+TABLE = "[tool.pytest_vla.conventions]"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault; `cure` is what to write or to change, `config` the same as [tool.pytest_vla.conventions] has it."""
+    """One fault; `cure` is what to write or to change.
+
+    `config` is the same as the table of conventions has it; None: a correction that is there must go.
+    """
 
     fault: str
     cure: str
@@ -21,8 +26,8 @@ class Finding:
     confidence: float = 1.0
 
     def __str__(self) -> str:
-        change = f": {self.before} -> {self.after}" if self.after else f": {self.before}"
-        return f"{self.fault}{change}; {self.cure}"
+        change = " -> ".join(said for said in (self.before, self.after) if said)
+        return f"{self.fault}{': ' if change else ''}{change}; {self.cure}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,16 @@ class Examination:
 
 def config_lines(config: Mapping[str, Any]) -> str:
     """Corrections as one writes them in TOML, on one line."""
-    return ", ".join(f"{name} = {_toml(value)}" for name, value in config.items())
+    return ", ".join(f"no {name}" if value is None else f"{name} = {_toml(value)}" for name, value in config.items())
+
+
+def cure_of(change: Mapping[str, Any], before: Mapping[str, Any]) -> str:
+    """What to write where a change helps, and which of the corrections before it must go."""
+    new = {name: value for name, value in change.items() if value is not None}
+    gone = {name: value for name, value in before.items() if name in change}
+    said = [f"take `{config_lines(gone)}` out of {TABLE}"] if gone else []
+    said += [f"add `{config_lines(new)}`" + ("" if gone else f" to {TABLE}")] if new else []
+    return " and ".join(said)
 
 
 def _toml(value: Any) -> str:

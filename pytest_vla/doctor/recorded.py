@@ -45,12 +45,13 @@ def episode_keys(suite: Suite, tasks: Sequence[str], partitions: Sequence[str], 
 def record(
     suite: Suite, env: gymnasium.Env[Any, Any], key: EpisodeKey, spec: PolicySpec, cameras: Sequence[str]
 ) -> tuple[Recorded | None, Result]:
-    """An episode played by the oracle; None where it did not solve it."""
+    """An episode played by the oracle; None where it did not solve it. Answers to questions are no vectors."""
     seen: list[Any] = []
     done: list[Any] = []
+    asks = bool(suite.output(key.task))
 
     def on_step(step: Step) -> None:
-        if step.action is not None:
+        if step.action is not None and not asks:
             done.append(suite.flatten_action(step.action))
         if len(seen) < MOST_STEPS:
             seen.append(kept(step.observation, spec, cameras))
@@ -60,6 +61,8 @@ def record(
         result = rollout(suite.oracle(env), env, key)
     finally:
         surroundings.reset(token)
+    if result and asks:
+        return Recorded(key, tuple(seen), None, env.action_space), result
     count = min(len(seen), len(done))
     if not result or not count:
         return None, result

@@ -73,20 +73,25 @@ class PolicySpec:
         """Why this policy cannot act in `suite`, or None when it can; corrections are those of a person."""
         if self.suites and not {suite.name, *suite.plays_as} & set(self.suites):
             return f"the policy acts in {', '.join(self.suites)}, not in '{suite.name}'"
-        from pytest_vla.policies.conventions.conversion import misfit
+        from pytest_vla.policies.conventions.conversion import AMONG_ALL, misfit
 
         unconvertible = misfit(self.conventions, suite, corrections)
         if unconvertible is not None:
             return unconvertible
         converted = self.conventions
-        for what, wanted, given in (
-            ("rotation", (self.rotation,) if self.rotation else (), suite.rotations),
-            ("camera", (*(() if converted.cameras else self.cameras), *self.scan), suite.cameras),
-            ("state key", () if converted.state else self.state_keys, suite.state_keys),
+        theirs, ours = f"'{suite.name}'", "by its conventions, or a preset, it"
+        cameras = [*converted.cameras, *(corrections or {}).get("cameras", ())]
+        keys = [part.name or AMONG_ALL for part in converted.state]
+        for what, wanted, whose, given in (
+            ("rotation", (self.rotation,) if self.rotation else (), theirs, suite.rotations),
+            ("camera", self.cameras, *((ours, cameras) if converted.cameras else (theirs, suite.cameras))),
+            ("camera", self.scan, theirs, suite.cameras),
+            ("state key", self.state_keys, *((ours, keys) if converted.state else (theirs, suite.state_keys))),
         ):
             lacking = [name for name in wanted if name not in given]
             if lacking:
-                return f"the policy needs {what} {', '.join(map(repr, lacking))}; '{suite.name}' has {', '.join(given)}"
+                has = ", ".join(dict.fromkeys(given))
+                return f"the policy needs {what} {', '.join(map(repr, lacking))}; {whose} has {has}"
         for camera, size in self.image_sizes.items():
             there = size if camera in converted.cameras else suite.image_sizes.get(camera, size)
             if tuple(there) != tuple(size):

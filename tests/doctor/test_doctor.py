@@ -237,6 +237,11 @@ def healthy():
 
 def flipped():
     return Miswired(Planner(), do=lambda action: np.array([*action[:3], 1 - action[3]], np.float32))
+
+
+def upside_down():
+    turned = lambda seen: {**seen, "images": {name: seen["images"][name][::-1] for name in seen["images"]}}
+    return Miswired(Planner(), see=turned)
 """
 
 
@@ -256,6 +261,66 @@ def test_the_command_exits_by_what_it_found_and_writes_it_as_data(tmp_path, monk
     assert main([*typed, "--vla-policy=doctored:flipped"]) == 0, "the cure cures"
     assert main([*typed, "--vla-policy=doctored:nobody"]) == 4
     assert main(["doctor", "--vla-suite=reech", "--vla-policy=doctored:healthy"]) == 4
+
+
+@pytest.mark.parametrize("written", ["gripper = -1", 'turn = "vertical"', "scale = 10.0", "wait = 20"])
+def test_a_correction_that_harms_is_named_and_taken_out(tmp_path, monkeypatch, written):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "doctored.py").write_text(POLICY)
+    (tmp_path / "pyproject.toml").write_text(f"[tool.pytest_vla.conventions]\n{written}\n")
+    assert main(["doctor", "--vla-suite=reach", "--json=found.json", "--vla-policy=doctored:healthy"]) == 1
+    (finding,) = json.loads((tmp_path / "found.json").read_text())["findings"]
+    assert finding["config"] == {written.partition(" ")[0]: None}
+    assert finding["cure"] == f"take `{written.removesuffix('.0')}` out of [tool.pytest_vla.conventions]"
+
+
+def test_a_wrong_correction_is_replaced_by_the_right_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "doctored.py").write_text(POLICY)
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest_vla.conventions]\nturn = "horizontal"\n')
+    assert main(["doctor", "--vla-suite=reach", "--json=found.json", "--vla-policy=doctored:upside_down"]) == 1
+    (finding,) = json.loads((tmp_path / "found.json").read_text())["findings"]
+    assert finding["config"] == {"turn": "vertical"}
+    table = "[tool.pytest_vla.conventions]"
+    assert finding["cure"] == f'take `turn = "horizontal"` out of {table} and add `turn = "vertical"`'
+
+
+def test_a_new_process_sees_what_the_policy_sees_through_its_conventions(tmp_path, monkeypatch):
+    """A checkpoint of the very same weights there: any difference would be ours."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.pytest_vla.conventions]\nturn = "rotate180"\nwording = "question"\n'
+    )
+    policy = REPOSITORY / "fixtures" / "policies" / "bomb_visuomotor.pt"
+    main(["doctor", "--vla-suite=bomb", "--max-episodes=8", "--json=found.json", f"--vla-policy={policy}"])
+    made = json.loads((tmp_path / "found.json").read_text())
+    assert "process" not in [finding["name"] for finding in made["findings"]]
+    assert made["offline"]
+
+
+class Words(vla.Policy):
+    spec = vla.PolicySpec(outputs=("text", "option", "function_call", "discrete_action", "continuous_action"))
+
+    def __init__(self, of_row_zero=False):
+        self.of_row_zero = of_row_zero
+
+    def act(self, observations, states):
+        return [str(observations[0 if self.of_row_zero else row]) for row in range(len(observations))]
+
+
+def test_answers_in_words_are_compared_as_words():
+    suite = vla.get_suite("multinet")
+    made = Doctor(
+        source_of(Words()), suite, tasks=[task for task in suite.tasks() if suite.output(task) == "text"]
+    ).examine()
+    assert not made.findings
+
+
+def test_words_where_a_robot_wants_numbers_are_a_finding():
+    (finding,) = examined(Case(Words, "reach")).findings
+    assert finding.fault.startswith("no episode can be played: action must be numbers of shape (4,), got str")
 
 
 def test_a_run_examines_its_policy_over_the_shared_server_and_reports_it(pytester, monkeypatch):

@@ -1,6 +1,7 @@
 """Conventions are data: what differs between a policy and a suite is converted, or an error that names both sides."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,31 @@ def test_what_cannot_be_converted_names_both_sides():
     why = misfit(Conventions(cameras={"left": Camera(role="left")}), vla.get_suite("bomb"))
     assert "'left'" in why
     assert "'front' (main), 'wrist' (wrist)" in why
+
+
+@pytest.mark.parametrize(
+    ("said", "corrections", "refused"),
+    [
+        (Conventions(), {}, None),
+        (
+            Conventions(cameras={"image": Camera(shows="main")}),
+            {},
+            "needs camera 'main', 'wrist'; by its conventions.* has image$",
+        ),
+        (
+            Conventions(cameras={"main": Camera(), "image": Camera(shows="wrist")}),
+            {},
+            "needs camera 'wrist'; .* has main, image$",
+        ),
+        (Conventions(cameras={"main": Camera()}), {"cameras": {"wrist": "main"}}, None),
+        (Conventions(state=(Part("position"),)), {}, "needs state key 'ee'; by its conventions.* has state$"),
+        (Conventions(state=(Part("position", name="ee"),)), {}, None),
+    ],
+)
+def test_what_a_policy_needs_by_name_is_there_under_its_conventions(said, corrections, refused):
+    spec = vla.PolicySpec(cameras=("main", "wrist"), state_keys=("ee",), conventions=said)
+    mismatch = spec.mismatch(Reach(), corrections)
+    assert (mismatch is None) if refused is None else re.search(refused, mismatch)
 
 
 def test_a_policy_that_says_nothing_gets_what_the_suite_gives():

@@ -59,9 +59,9 @@ def check_corrections(table: Any, where: str = "[tool.pytest_vla.conventions]") 
     return dict(table)
 
 
-def fault_of(name: str, value: Any) -> str:
-    """What is wrong where a correction helps, in a few words."""
-    return _row(name).fault.format(value=value)
+def fault_of(name: str, value: Any, written: Any = None) -> str:
+    """What is wrong where a correction helps, in a few words, or with the value None where the written one harms."""
+    return f"{name} is not {written}" if value is None else _row(name).fault.format(value=value)
 
 
 def _row(name: str) -> Correction:
