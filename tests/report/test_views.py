@@ -2,13 +2,15 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
-from pytest_vla.report.html import build, build_report, episodes
+from pytest_vla.report.html import build, build_report, episodes, success
 from pytest_vla.report.html.comparison import comparison_view
 from pytest_vla.report.html.episodes import episodes_view, listed_rows
 from pytest_vla.report.html.page import Page, Side
+from pytest_vla.report.html.success import PHASES
 from pytest_vla.report.html.verdict import warnings_view
 from pytest_vla.report.html.views import VIEWS, View
 from pytest_vla.run import Table, read_run
@@ -102,6 +104,13 @@ def test_objections_are_on_the_page(make_run, record_of, tmp_path):
         "  test_x.py::test[0]: too slow",
     ]
     assert warnings_view(page_of(tmp_path, make_run([record_of(0)], "fine"))) is None
+
+
+@pytest.mark.parametrize("phase", [*PHASES, "other"])
+def test_every_phase_of_an_episode_has_a_colour(phase):
+    style = (Path(success.__file__).parent / "assets" / "style.css").read_text()
+    assert f".phase-{phase} {{ --phase: var(--phase-{phase}); }}" in style
+    assert style.count(f" --phase-{phase}: #") == 2, "by day and by night"
 
 
 def test_the_speed_of_a_page_is_of_all_lines(make_run, record_of, tmp_path):

@@ -43,6 +43,6 @@ def _view(line: dict[str, Any]) -> DoctorView | None:
 
 
 def _tried(each: dict[str, Any]) -> tuple[str, str, str]:
-    change = ", ".join(f"{name} = {value}" for name, value in each["change"].items())
+    change = ", ".join(f"no {name}" if value is None else f"{name} = {value}" for name, value in each["change"].items())
     solved = each["solved"]
     return change, "–" if each.get("agreement") is None else f"{each['agreement']:.2f}", f"{solved[0]} of {solved[1]}"

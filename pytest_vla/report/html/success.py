@@ -241,18 +241,13 @@ def speed(run: Run) -> Speed | None:
 
 
 def _inference(run: Run) -> list[str]:
-    """What the inference servers said of themselves, if there were any."""
+    """What the inference servers said of themselves, if there were any, and what the policy costs."""
+    from pytest_vla.inference.cost import cost_lines_recorded
     from pytest_vla.inference.session import describe_recorded
 
-    recorded = [text for line in run.of_type("inference") for text in describe_recorded(line)]
-    return [text.removeprefix("inference: ") for text in recorded] + _cost(run)
-
-
-def _cost(run: Run) -> list[str]:
-    """What the policy costs."""
-    from pytest_vla.inference.cost import cost_lines_recorded
-
-    return [text.removeprefix("cost: ") for line in run.of_type("cost") for text in cost_lines_recorded(line)]
+    served = [text for line in run.of_type("inference") for text in describe_recorded(line)]
+    cost = [text for line in run.of_type("cost") for text in cost_lines_recorded(line)]
+    return [text[:1].upper() + text[1:] for text in (*served, *cost)]
 
 
 def _unperturbed(tallies: Tallies) -> Tallies:
