@@ -151,7 +151,22 @@ def markdown(run: Run) -> str:
     lines += ["", f"{tally.solved} of {tally.measured} episodes solved, {tally.errors} errors."]
     lines += [f"\n{plain(str(scored))}." for scored in scores(run)]
     lines += [f"\n{plain(line.removeprefix(MARK).strip().capitalize())}." for line in incomparable_lines(run)]
+    lines += [f"\n{plain(text)}." for text in _cost_and_findings(run)]
     return "\n".join(lines) + "\n"
+
+
+def _cost_and_findings(run: Run) -> Iterator[str]:
+    """What the policy costs and what the doctor found, a sentence each; a line of a run file may hold anything."""
+    from pytest_vla.inference.cost import cost_lines_recorded
+
+    for line in run.of_type("cost"):
+        yield from (text[:1].upper() + text[1:] for text in cost_lines_recorded(line))
+    for line in run.of_type("doctor"):
+        for found in line.get("findings") or ():
+            if isinstance(found, Mapping):
+                change = " -> ".join(str(found[name]) for name in ("before", "after") if found.get(name))
+                told = ": ".join(part for part in (str(found.get("fault", "")), change) if part)
+                yield f"Doctor, {line.get('suite')}: {told}; {found.get('cure', '')}"
 
 
 def markdown_table(rows: Iterable[Sequence[str]], totals: Iterable[Sequence[str]] = ()) -> list[str]:

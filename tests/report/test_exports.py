@@ -2,6 +2,7 @@
 
 import csv
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -63,6 +64,19 @@ def test_markdown_shows_the_table_and_escapes_names(export):
     assert "| camera/push | seen | 60.0% | [23, 88] | 5 | 1 |" in text
     assert "<script>" not in text.replace("\\<script\\>", "")
     assert "12 of 20 episodes solved, 4 errors." in text
+
+
+def test_markdown_tells_the_cost_and_what_the_doctor_found(make_run, record_of):
+    cost = {"type": "cost", "parameters": 223149, "calls": {}, "hz": 40.0, "control_hz": {"bomb": 10.0}}
+    found = {"fault": "gripper flipped", "before": "0 of 12", "after": "3 of 3", "cure": "add `gripper = -1`"}
+    hostile = {"type": "doctor", "suite": "<b>", "findings": ["nothing", {"fault": "<script>"}]}
+    examined = {"type": "doctor", "suite": "bomb", "findings": [found]}
+    lines = [SimpleNamespace(to_record=lambda line=line: line) for line in (cost, examined, hostile)]
+    text = markdown(make_run([record_of()], lines=lines))
+    assert "\nCost: 223 k parameters, 40.0 Hz (the robot takes 10).\n" in text
+    assert "\nDoctor, bomb: gripper flipped: 0 of 12 -\\> 3 of 3; add \\`gripper = -1\\`.\n" in text
+    assert "<b>" not in text
+    assert "<script>" not in text
 
 
 def test_a_model_index_has_one_result_per_partition(in_camera_folder):
