@@ -54,14 +54,20 @@ def test_a_local_ray_is_started_for_the_run_and_ends_with_it(work, reference):
 
 HUNT = """
 import os
+import time
+from pathlib import Path
 import pytest_vla as vla
 from test_painted import PaintedSuite
 
 
 @vla.hunt(PaintedSuite(), axes=["language.case"], task="look0", partition="all", episodes=40)
 def test_calm(policy, env, episode, perturbation):
-    with open(os.environ["PYTEST_VLA_PLAYERS"], "a") as players:
+    path = Path(os.environ["PYTEST_VLA_PLAYERS"])
+    with path.open("a") as players:
         players.write(f"{os.getpid()}\\n")
+    until = time.monotonic() + 60  # a busy machine may start the second worker when the first has played all
+    while len(set(path.read_text().split())) < 2 and time.monotonic() < until:
+        time.sleep(0.05)
     assert not vla.rollout(policy, env, episode, perturbation).instruction.isupper()
 """
 
