@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,7 +39,7 @@ def nothing_left(reach: pytest.Pytester) -> Iterator[None]:
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Service]]:
     """Starts services; afterwards no child process, no descriptor and no shared memory may be left."""
-    monkeypatch.setenv("PYTHONPATH", str(FOLDER))
+    monkeypatch.setenv("PYTHONPATH", str(FOLDER), prepend=os.pathsep)
     before, memory = children(), shared_memory()
     services: list[Service] = []
 

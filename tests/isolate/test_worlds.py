@@ -1,6 +1,7 @@
 """A world in another process is an environment like any other; whatever it does costs one episode."""
 
 import os
+import signal
 import time
 
 import numpy as np
@@ -130,6 +131,7 @@ def test_a_child_that_is_lost_costs_its_episode_and_is_replaced(points, env, tas
     assert (again.outcome, again.reason) == ("unsolved", "step_limit")
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="without interval timers there is no such time-out")
 def test_a_child_that_hangs_times_out_and_is_replaced(points, env):
     lost = rollout(still(env), env, points.episode("hangs", "plain", 0), timeout=3)
     assert (lost.outcome, lost.reason) == ("error", "timeout")
