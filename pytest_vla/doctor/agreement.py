@@ -101,7 +101,10 @@ def details(parts: Sequence[Part], wanted: Array, made: Array) -> dict[str, floa
 def outside(recorded: Sequence[Recorded], given: Sequence[Array]) -> str:
     """How many actions are beyond the bounds of the space, and in which number; nothing of a few, or of a little."""
     low, high = bounds(recorded[0].space)
-    made = np.concatenate([vectors for vectors in given if vectors.shape[1] == len(low)] or [np.zeros((1, len(low)))])
+    fitting = [vectors for vectors in given if vectors.shape[1] == len(low)]  # tasks may have spaces of their own
+    if not fitting:
+        return ""
+    made = np.concatenate(fitting)
     beyond = np.maximum(low - made, made - high) > BEYOND * (high - low)
     share = float(beyond.any(1).mean())
     if share < MANY:

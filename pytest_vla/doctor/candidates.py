@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_vla.policies.conventions.conversion import assumed, conversion_for, of_suite
@@ -40,14 +40,14 @@ def wanted_cameras(spec: PolicySpec, suite: Suite) -> tuple[str, ...]:
     return (*used, *others[:2])
 
 
-def changes(spec: PolicySpec, suite: Suite, before: Change, kept: Change | None = None) -> list[Change]:
+def changes(spec: PolicySpec, suite: Suite, before: Change, kept: Iterable[str] = ()) -> list[Change]:
     """Single corrections beyond those that are there, or in place of them, and each of them taken away.
 
     Those that are `kept` stay; what cannot be converted is left out.
     """
     found = []
     for change in (*({name: None} for name in before), *_changes(spec, suite)):
-        if set(change) & set(kept or ()) or together(before, change) == before:
+        if set(change) & set(kept) or together(before, change) == before:
             continue
         try:
             conversion_for(spec.conventions, suite, together(before, change))

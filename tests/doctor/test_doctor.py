@@ -307,15 +307,15 @@ class Words(vla.Policy):
         self.of_row_zero = of_row_zero
 
     def act(self, observations, states):
-        return [str(observations[0 if self.of_row_zero else row]) for row in range(len(observations))]
+        return [observations[0 if self.of_row_zero else row]["instruction"] for row in range(len(observations))]
 
 
-def test_answers_in_words_are_compared_as_words():
+@pytest.mark.parametrize(("of_row_zero", "names"), [(False, []), (True, ["row0_instruction"])])
+def test_answers_in_words_are_compared_as_words(of_row_zero, names):
     suite = vla.get_suite("multinet")
-    made = Doctor(
-        source_of(Words()), suite, tasks=[task for task in suite.tasks() if suite.output(task) == "text"]
-    ).examine()
-    assert not made.findings
+    tasks = [task for task in suite.tasks() if suite.output(task) == "text"]
+    made = Doctor(source_of(Words(of_row_zero)), suite, tasks=tasks).examine()
+    assert [finding.name for finding in made.findings] == names
 
 
 def test_words_where_a_robot_wants_numbers_are_a_finding():

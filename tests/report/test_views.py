@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -104,6 +105,15 @@ def test_objections_are_on_the_page(make_run, record_of, tmp_path):
         "  test_x.py::test[0]: too slow",
     ]
     assert warnings_view(page_of(tmp_path, make_run([record_of(0)], "fine"))) is None
+
+
+def test_a_finding_without_numbers_ends_with_its_fault(make_run, record_of, tmp_path):
+    flipped = {"fault": "gripper flipped", "before": "0 of 3", "after": "3 of 3"}
+    examined = {"type": "doctor", "suite": "s", "findings": [{"fault": "act() raises", "before": ""}, flipped]}
+    line = SimpleNamespace(to_record=lambda: examined)
+    text = build_report(make_run([record_of(0)], lines=[line]), tmp_path / "page.html", video="none").read_text()
+    assert "<strong>act() raises</strong></p>" in text
+    assert "<strong>gripper flipped</strong>: 0 of 3 → 3 of 3</p>" in text
 
 
 @pytest.mark.parametrize("phase", [*PHASES, "other"])
